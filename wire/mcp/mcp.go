@@ -1,0 +1,265 @@
+// Package mcp speaks tools in the Model Context Protocol: over standard input
+// and output, and over streamable HTTP. It serves the revision 2026-07-28 and
+// the ones before it that open with initialize, 2025-11-25 being the newest.
+//
+// # A tool
+//
+// Its schemas are those of package tool. The hints follow from the effect:
+//
+//	effect      readOnlyHint  idempotentHint  destructiveHint
+//	read        true          true            false
+//	idempotent  false         true            true
+//	keyed       false         false           true
+//	unsafe      false         false           true
+//
+// A contract does not say that an effect destroys nothing, so every effect may.
+// openWorldHint is true where an HTTP service is behind the tool.
+//
+// # A call
+//
+// The bytes of arguments reach the tool as they came; absent arguments are {}.
+//
+//	answer   content[0].text is the answer, to the byte; structuredContent is the same object
+//	failure  isError is true, content[0].text is its sentence, content[1].text is the body,
+//	         to the byte; structuredContent is the same object, and
+//	         _meta["remit/recovery"] is its record
+//
+// An unknown tool is the protocol error -32602, which names the nearest tools.
+// A call that may not be made is a failure of the tool like any other: the
+// HTTP status stays 200.
+//
+// # Sessions over HTTP
+//
+// 2026-07-28 has none. A client that opens with initialize gets one, for the
+// changes of the tool list, while there are fewer than 1000; beyond that, and
+// for a request that names none, every request stands alone. A session ends
+// after an hour without a request.
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"remit.example/tool"
+	"remit.example/wire"
+)
+
+const (
+	// statelessSince is the first revision without sessions.
+	statelessSince = "2026-07-28"
+	maxSessions    = 1000
+	sessionTimeout = time.Hour
+)
+
+// Server speaks the tools of one service. It is an http.Handler for the
+// endpoint /mcp, behind the service's Guard.
+type Server struct {
+	service   *wire.Service
+	sdk       *sdk.Server
+	sessions  http.Handler
+	stateless http.Handler
+	listed    map[string]string // the definition of each tool that the library knows
+}
+
+// New speaks the tools of service, also those of later sets; version is that
+// of the program.
+func New(service *wire.Service, version string) *Server {
+	s := &Server{service: service, listed: map[string]string{}}
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "remit", Version: version}, &sdk.ServerOptions{
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
+	})
+	s.sdk.AddReceivingMiddleware(s.middleware)
+	s.sessions = s.handler(false)
+	s.stateless = s.handler(true)
+	service.OnChange(s.sync)
+	return s
+}
+
+func (s *Server) handler(stateless bool) http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+		Stateless: stateless, JSONResponse: true, SessionTimeout: sessionTimeout,
+		MaxRequestBodyBytes: wire.MaxBody,
+		// Guard checks the Host header, by the contract.
+		DisableLocalhostProtection: true,
+	})
+}
+
+// Revisions lists the revisions of the protocol that are served, newest first.
+func Revisions() []string { return sdk.SupportedProtocolVersions() }
+
+// ServeStdio speaks with the client at the other end of in and out until it
+// closes in or ctx ends. Nothing else may be written to out.
+func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	ctx = wire.WithCaller(ctx, wire.Stdio)
+	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: wire.MaxBody})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Close ends all sessions, so that no stream outlives the server.
+func (s *Server) Close() {
+	for session := range s.sdk.Sessions() {
+		_ = session.Close() // one that is gone is closed
+	}
+}
+
+// ServeHTTP answers requests at the endpoint.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if s.inSession(r) {
+		s.sessions.ServeHTTP(w, r)
+		return
+	}
+	s.stateless.ServeHTTP(w, r)
+}
+
+// inSession reports whether a request belongs to a session or opens one.
+func (s *Server) inSession(r *http.Request) bool {
+	switch {
+	case r.Header.Get("MCP-Protocol-Version") >= statelessSince:
+		return false
+	case r.Header.Get("Mcp-Session-Id") != "":
+		return true
+	case r.Method != http.MethodPost:
+		return false
+	}
+	return opens(r) && s.openSessions() < maxSessions
+}
+
+// opens reports whether a request's body is the message that opens a session.
+func opens(r *http.Request) bool {
+	body, err := io.ReadAll(r.Body) // Guard has read and bounded it
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var message struct {
+		Method string `json:"method"`
+	}
+	return err == nil && json.Unmarshal(body, &message) == nil && message.Method == "initialize"
+}
+
+func (s *Server) openSessions() int {
+	count := 0
+	for range s.sdk.Sessions() {
+		count++
+	}
+	return count
+}
+
+// sync tells the library, and by it the clients, which tools there are. Only a
+// tool whose definition differs is a change.
+func (s *Server) sync() {
+	present := map[string]bool{}
+	for _, t := range s.service.Set().Tools() {
+		present[t.Name] = true
+		definition := describe(t)
+		text := definitionText(definition)
+		if s.listed[t.Name] != text {
+			s.listed[t.Name] = text
+			s.sdk.AddTool(definition, s.handle)
+		}
+	}
+	for name := range s.listed {
+		if !present[name] {
+			delete(s.listed, name)
+			s.sdk.RemoveTools(name)
+		}
+	}
+}
+
+func definitionText(t *sdk.Tool) string {
+	text, err := json.Marshal(t)
+	if err != nil { // its schemas were written by package tool
+		panic(err)
+	}
+	return string(text)
+}
+
+// describe is a tool's definition.
+func describe(t *tool.Tool) *sdk.Tool {
+	h := hints[t.Effect]
+	h.OpenWorldHint = new(hasHTTP(t))
+	return &sdk.Tool{
+		Name: t.Name, Description: t.Description, Annotations: &h,
+		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+	}
+}
+
+// hasHTTP reports whether an HTTP service is behind t.
+func hasHTTP(t *tool.Tool) bool {
+	declared, ok := t.Service.Tools.Get(t.Name)
+	return ok && declared.Backend != nil && declared.Backend.HTTP != nil
+}
+
+// middleware answers what the library would answer in its own order or words:
+// the tool list, in the contract's order and from one set, and a call of a
+// tool that there is not.
+func (s *Server) middleware(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		if params, ok := request.GetParams().(*sdk.CallToolParamsRaw); ok && params != nil {
+			if err := s.checkName(params.Name); err != nil {
+				return nil, err
+			}
+		}
+		result, err := next(ctx, method, request)
+		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
+			s.fill(list)
+		}
+		return result, err
+	}
+}
+
+func (s *Server) fill(list *sdk.ListToolsResult) {
+	list.Tools, list.NextCursor = []*sdk.Tool{}, ""
+	for _, t := range s.service.Set().Tools() {
+		list.Tools = append(list.Tools, describe(t))
+	}
+}
+
+func (s *Server) checkName(name string) error {
+	set := s.service.Set()
+	if _, known := set.Lookup(name); known {
+		return nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: wire.Unknown(set, name)}
+}
+
+// handle makes one call.
+func (s *Server) handle(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	if request.Extra != nil {
+		if caller, ok := wire.CallerFromHeader(request.Extra.Header); ok {
+			ctx = wire.WithCaller(ctx, caller)
+		}
+	}
+	set := s.service.Set()
+	t, known := set.Lookup(request.Params.Name)
+	if !known { // a reload took it away after the check
+		return nil, s.checkName(request.Params.Name)
+	}
+	input := []byte(request.Params.Arguments)
+	if len(input) == 0 {
+		input = []byte("{}")
+	}
+	return result(s.service.Call(ctx, t, input, tool.AgentCharacters)), nil
+}
+
+// result is an answer as the protocol carries it.
+func result(a tool.Answer) *sdk.CallToolResult {
+	body := string(a.Body)
+	r := &sdk.CallToolResult{StructuredContent: json.RawMessage(a.Body)}
+	if a.Failure == nil {
+		r.Content = []sdk.Content{&sdk.TextContent{Text: body}}
+		return r
+	}
+	r.IsError = true
+	r.Content = []sdk.Content{&sdk.TextContent{Text: a.Failure.Error()}, &sdk.TextContent{Text: body}}
+	r.Meta = sdk.Meta{"remit/recovery": json.RawMessage(a.Failure.Append(nil))}
+	return r
+}
