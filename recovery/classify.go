@@ -28,6 +28,12 @@ type notSent struct{ err error }
 func (n *notSent) Error() string { return n.err.Error() }
 func (n *notSent) Unwrap() error { return n.err }
 
+// notAnswered marks an error that ended an attempt whose request may have left.
+type notAnswered struct{ err error }
+
+func (n *notAnswered) Error() string { return n.err.Error() }
+func (n *notAnswered) Unwrap() error { return n.err }
+
 // Classify turns an error that a caller sees itself into a record:
 //
 //   - a *[record.Record] in the error's tree is the record;
@@ -71,6 +77,9 @@ func beforeSent(err error) bool {
 
 // answerLost reports whether err ended an attempt that may have been executed.
 func answerLost(err error) bool {
+	if _, ok := errors.AsType[*notAnswered](err); ok {
+		return true
+	}
 	for _, sign := range []error{
 		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed,
 		syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,

@@ -14,6 +14,14 @@ type Clock interface {
 	Wait(ctx context.Context, d time.Duration) error
 }
 
+// clockOf is a clock, or the machine's where there is none.
+func clockOf(clock Clock) Clock {
+	if clock != nil {
+		return clock
+	}
+	return realClock{}
+}
+
 // realClock is the machine's clock.
 type realClock struct{}
 

@@ -95,7 +95,7 @@ type Ended struct {
 
 // Error says how the task ended, after how many executions, and why.
 func (e *Ended) Error() string {
-	return fmt.Sprintf("%s after %d of the task's executions: %v", e.Disposition, e.Executions, e.Err)
+	return fmt.Sprintf("%s (executions: %d): %v", e.Disposition, e.Executions, e.Err)
 }
 
 // Unwrap is the tool's last error.
@@ -149,6 +149,7 @@ type run[In, Out any] struct {
 	origin  time.Time // the task's time 0
 	limits  Limits
 	atMS    int64 // when the current execution started
+	inDoubt bool  // an execution may have had an effect
 }
 
 // begin reads the clock for the first time. A task that nobody observes has
@@ -157,12 +158,7 @@ func (r *run[In, Out]) begin() {
 	r.begun, r.origin = true, r.clock().Now()
 }
 
-func (r *run[In, Out]) clock() Clock {
-	if r.task.Clock != nil {
-		return r.task.Clock
-	}
-	return realClock{}
-}
+func (r *run[In, Out]) clock() Clock { return clockOf(r.task.Clock) }
 
 func (r *run[In, Out]) table() *Table {
 	if r.task.Table != nil {
@@ -199,27 +195,30 @@ func (r *run[In, Out]) failed(ctx context.Context, err error) (bool, error) {
 	if inner, ok := errors.AsType[*Ended](err); ok {
 		return true, r.end(inner.Record, Decision{Action: record.Stop, Disposition: inner.Disposition}, err)
 	}
-	failure := r.classify(ctx, err)
+	failure, settled := r.classifyAs(r.task.Effect, err)
+	if ctx.Err() != nil && !settled {
+		// What the error says is the cancellation, not what became of the execution.
+		failure = lost(r.task.Effect, err)
+		r.doubt(failure)
+		return true, r.end(failure, r.interrupted(Decision{Action: record.Stop}), errors.Join(err, ended(ctx)))
+	}
+	r.doubt(failure)
 	event := Failure(failure)
 	event.JitterMS = jitterMS(r.task.Jitter)
-	d := r.decide(event)
-	d, also := r.act(ctx, failure, d)
-	if d.Disposition == "" && ctx.Err() != nil {
-		d.Disposition, also = interrupted(r.task.Effect, failure), ended(ctx)
-	}
-	switch {
-	case d.Disposition == record.Success:
+	d, also := r.act(ctx, failure, r.decide(event))
+	switch d.Disposition {
+	case "":
+		r.observe(failure, d)
+		return false, nil
+	case record.Success:
 		r.observe(failure, d)
 		return true, nil
-	case d.Disposition != "":
-		return true, r.end(failure, d, joined(err, also))
 	}
-	r.observe(failure, d)
-	return false, nil
+	return true, r.end(failure, d, joined(err, also))
 }
 
 // act does what the decision permits and returns what came of it: the
-// decision itself, or the end of the task and a further error.
+// decision on that, and a further error where it ended the task.
 func (r *run[In, Out]) act(ctx context.Context, failure *record.Record, d Decision) (Decision, error) {
 	switch {
 	case d.Disposition != "":
@@ -227,42 +226,52 @@ func (r *run[In, Out]) act(ctx context.Context, failure *record.Record, d Decisi
 	case d.OnStatus:
 		return r.check(ctx, failure, d)
 	case d.Action == record.WaitAndRetry:
-		return r.wait(ctx, failure, d)
-	case d.Action == record.CorrectInput:
-		return r.correct(ctx, failure)
-	case d.Action == record.RefreshState:
-		return r.refresh(ctx, failure)
+		return r.wait(ctx, d)
 	}
-	return r.authenticate(ctx, failure)
+	event, err := r.ask(ctx, failure, d.Action)
+	if d = r.decide(event); d.Disposition == "" && ctx.Err() != nil {
+		return r.interrupted(d), ended(ctx)
+	}
+	return d, err
 }
 
 // wait waits; a context that ends meanwhile ends the task.
-func (r *run[In, Out]) wait(ctx context.Context, failure *record.Record, d Decision) (Decision, error) {
-	if err := r.clock().Wait(ctx, milliseconds(d.WaitMS)); err != nil {
-		d.Disposition = interrupted(r.task.Effect, failure)
-		return d, ended(ctx)
+func (r *run[In, Out]) wait(ctx context.Context, d Decision) (Decision, error) {
+	if r.clock().Wait(ctx, milliseconds(d.WaitMS)) != nil || ctx.Err() != nil {
+		return r.interrupted(d), ended(ctx)
 	}
 	return d, nil
 }
 
-func (r *run[In, Out]) correct(ctx context.Context, failure *record.Record) (Decision, error) {
-	if r.task.Correct == nil {
-		return r.decide(Event{Kind: Declined, Code: failure.Code}), nil
+// ask asks the caller for what has to change; the event is its answer.
+func (r *run[In, Out]) ask(ctx context.Context, failure *record.Record, action record.Next) (Event, error) {
+	declined := Event{Kind: Declined, Code: failure.Code}
+	switch {
+	case action == record.CorrectInput && r.task.Correct != nil:
+		return r.correct(ctx, failure, declined)
+	case action == record.RefreshState && r.task.Refresh != nil:
+		return r.refresh(ctx, failure, declined)
+	case action == record.Authenticate && r.task.Authenticate != nil:
+		return r.authenticate(ctx, failure, declined)
 	}
-	refused, err := r.digest(r.in)
+	return declined, nil
+}
+
+func (r *run[In, Out]) correct(ctx context.Context, failure *record.Record, declined Event) (Event, error) {
+	refused, err := r.digest(r.in) // before Correct, which may change what in points to
 	if err != nil {
-		return r.decide(Event{Kind: Declined, Code: failure.Code}), err
+		return declined, err
 	}
 	offered, ok, err := r.task.Correct(ctx, r.in, failure)
 	if !ok || err != nil {
-		return r.decide(Event{Kind: Declined, Code: failure.Code}), err
+		return declined, err
 	}
 	replacement, err := r.digest(offered)
 	if err != nil {
-		return r.decide(Event{Kind: Declined, Code: failure.Code}), err
+		return declined, err
 	}
 	r.in = offered
-	return r.decide(Event{Kind: Corrected, Code: failure.Code, Input: refused, Replacement: replacement}), nil
+	return Event{Kind: Corrected, Code: failure.Code, Input: refused, Replacement: replacement}, nil
 }
 
 func (r *run[In, Out]) digest(in In) (Digest, error) {
@@ -272,27 +281,21 @@ func (r *run[In, Out]) digest(in In) (Digest, error) {
 	return DigestJSON(in)
 }
 
-func (r *run[In, Out]) refresh(ctx context.Context, failure *record.Record) (Decision, error) {
-	if r.task.Refresh == nil {
-		return r.decide(Event{Kind: Declined, Code: failure.Code}), nil
-	}
-	offered, ok, err := r.task.Refresh(ctx, r.in, failure)
+func (r *run[In, Out]) refresh(ctx context.Context, failure *record.Record, declined Event) (Event, error) {
+	in, ok, err := r.task.Refresh(ctx, r.in, failure)
 	if !ok || err != nil {
-		return r.decide(Event{Kind: Declined, Code: failure.Code}), err
+		return declined, err
 	}
-	r.in = offered
-	return r.decide(Event{Kind: Refreshed, Code: failure.Code}), nil
+	r.in = in
+	return Event{Kind: Refreshed, Code: failure.Code}, nil
 }
 
-func (r *run[In, Out]) authenticate(ctx context.Context, failure *record.Record) (Decision, error) {
-	if r.task.Authenticate == nil {
-		return r.decide(Event{Kind: Declined, Code: failure.Code}), nil
-	}
+func (r *run[In, Out]) authenticate(ctx context.Context, failure *record.Record, declined Event) (Event, error) {
 	renewed, err := r.task.Authenticate(ctx, failure)
 	if !renewed || err != nil {
-		return r.decide(Event{Kind: Declined, Code: failure.Code}), err
+		return declined, err
 	}
-	return r.decide(Event{Kind: Renewed, Code: failure.Code}), nil
+	return Event{Kind: Renewed, Code: failure.Code}, nil
 }
 
 // check asks for the status until it is settled, the task is over, or the
@@ -303,16 +306,16 @@ func (r *run[In, Out]) check(ctx context.Context, failure *record.Record, d Deci
 	}
 	for {
 		var err error
-		if d, err = r.wait(ctx, failure, d); d.Disposition != "" {
+		if d, err = r.wait(ctx, d); d.Disposition != "" {
 			return d, err
 		}
 		var out Out
-		out, err = r.task.Status(ctx, r.in, failure)
-		if err == nil {
+		if out, err = r.task.Status(ctx, r.in, failure); err == nil {
 			r.out = out
 			return Decision{Action: d.Action, WaitMS: d.WaitMS, Disposition: record.Success}, nil
 		}
-		event := Failure(r.classifyAs(record.Read, err))
+		status, _ := r.classifyAs(record.Read, err)
+		event := Failure(status)
 		event.Kind, event.Of, event.JitterMS = Checked, failure.Code, jitterMS(r.task.Jitter)
 		if d = r.decide(event); d.Disposition != "" {
 			return d, err
@@ -320,23 +323,31 @@ func (r *run[In, Out]) check(ctx context.Context, failure *record.Record, d Deci
 	}
 }
 
-// classify is the failure that the tool's error stands for. An error without
-// a record that arrives when the caller has cancelled says nothing about what
-// became of the execution.
-func (r *run[In, Out]) classify(ctx context.Context, err error) *record.Record {
-	if ctx.Err() != nil && !settled(err) {
-		return lost(r.task.Effect, err)
-	}
-	return r.classifyAs(r.task.Effect, err)
-}
-
-func (r *run[In, Out]) classifyAs(effect record.Effect, err error) *record.Record {
+// classifyAs is the failure that the tool's error stands for, and whether the
+// error itself says what became of the execution.
+func (r *run[In, Out]) classifyAs(effect record.Effect, err error) (*record.Record, bool) {
 	if r.task.Classify != nil {
 		if failure := r.task.Classify(err); failure != nil {
-			return failure
+			return failure, true
 		}
 	}
-	return Classify(err, effect)
+	return Classify(err, effect), settled(err)
+}
+
+// doubt remembers that an execution of the task may have had an effect.
+func (r *run[In, Out]) doubt(failure *record.Record) {
+	open := failure.Code == record.OutcomeUnknown || failure.Code == record.InProgress || failure.Outcome == record.NotKnown
+	r.inDoubt = r.inDoubt || open && r.task.Effect != record.Read
+}
+
+// interrupted is the end of a task that the caller cancels: a write that may
+// have had an effect is not known, whatever was being waited for.
+func (r *run[In, Out]) interrupted(d Decision) Decision {
+	d.Disposition = record.Cancelled
+	if r.inDoubt {
+		d.Disposition = record.UnknownOutcome
+	}
+	return d
 }
 
 func (r *run[In, Out]) end(failure *record.Record, d Decision, err error) error {
@@ -356,15 +367,6 @@ func (r *run[In, Out]) observe(failure *record.Record, d Decision) {
 		step.Code = failure.Code
 	}
 	r.task.Observe(step)
-}
-
-// interrupted is how a wait ends that the caller cancels: a write that may
-// have had an effect is not known, whatever was being waited for.
-func interrupted(effect record.Effect, failure *record.Record) record.Disposition {
-	if effect != record.Read && failure.Outcome == record.NotKnown {
-		return record.UnknownOutcome
-	}
-	return record.Cancelled
 }
 
 // ended is the context's error, with its cause where that says more.
