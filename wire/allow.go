@@ -133,3 +133,6 @@ func isUnspecified(listen string) bool {
 	address, err := netip.ParseAddr(name)
 	return name == "" || (err == nil && address.IsUnspecified())
 }
+
+// NeedsToken reports whether a call of t needs one of the server's tokens.
+func (s *Service) NeedsToken(t *tool.Tool) bool { return s.HasTokens() && !anonymousRead(t) }

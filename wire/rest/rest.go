@@ -1,0 +1,205 @@
+// Package rest speaks tools over plain HTTP, to programs and to people.
+//
+//	GET  /v1/tools         {"tools":[…]}: name, service, promise, effect, description,
+//	                       input_schema, output_schema and an example of each tool
+//	POST /v1/tools/{name}  the body is the request; the answer is the tool's, to the
+//	                       byte, and a newline
+//	GET  /healthz          200 while the program runs
+//	GET  /readyz           200 while it takes calls, 503 once it is about to end
+//	GET  /metrics          counts in the Prometheus text format, for callers on this
+//	                       machine and those with a token
+//	GET  /                 the index for people
+//	POST /try/{name}       the index with the answer to a form, for browsers
+//
+// The status of a call is that of its code (record.Code.HTTPStatus), with
+// Retry-After where the record states a wait and WWW-Authenticate with 401. A
+// request that never becomes a call is answered with {"error": a sentence}:
+// 404 for an unknown tool or path, 405 with Allow, 415 for a body that is not
+// application/json, and what package wire refuses.
+//
+// The index needs no script and asks nobody else for anything; with scripts,
+// answers are shown without leaving it. Whatever comes from a contract or a
+// catalogue is text to it, never markup.
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"remit.example/tool"
+	"remit.example/wire"
+)
+
+// Options configures the handler.
+type Options struct {
+	// Version is that of the program.
+	Version string
+	// Paths are the absolute paths of the contracts being served, for the
+	// configuration that the index shows to callers on this machine; none for
+	// the built-in examples.
+	Paths []string
+}
+
+type server struct {
+	service *wire.Service
+	options Options
+}
+
+// New speaks the tools of service. The handler belongs behind the service's
+// Guard, which reads bodies and knows callers.
+func New(service *wire.Service, options Options) http.Handler {
+	s := &server{service: service, options: options}
+	mux := http.NewServeMux()
+	for _, route := range []struct {
+		method, path string
+		handler      http.HandlerFunc
+	}{
+		{http.MethodGet, "/v1/tools", s.list},
+		{http.MethodPost, "/v1/tools/{name}", s.call},
+		{http.MethodGet, "/healthz", s.health},
+		{http.MethodGet, "/readyz", s.ready},
+		{http.MethodGet, "/metrics", s.metrics},
+		{http.MethodGet, "/{$}", s.index},
+		{http.MethodPost, "/try/{name}", s.try},
+		{http.MethodGet, "/assets/{name}", s.asset},
+	} {
+		mux.HandleFunc(route.method+" "+route.path, route.handler)
+		mux.HandleFunc(route.path, otherMethod(route.method))
+	}
+	mux.HandleFunc("/", nothing)
+	return mux
+}
+
+// otherMethod refuses every method but the one that a path has.
+func otherMethod(method string) http.HandlerFunc {
+	allow := method
+	if method == http.MethodGet {
+		allow = "GET, HEAD"
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", allow)
+		wire.Refuse(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not for %s; valid: %s.", r.URL.Path, r.Method, allow))
+	}
+}
+
+func nothing(w http.ResponseWriter, r *http.Request) {
+	wire.Refuse(w, http.StatusNotFound, fmt.Sprintf("There is nothing at %s; valid: /, /v1/tools, /v1/tools/{name}, /mcp, /healthz, /readyz and /metrics.", r.URL.Path))
+}
+
+// description is one tool in the list.
+type description struct {
+	Name         string          `json:"name"`
+	Service      string          `json:"service"`
+	Promise      string          `json:"promise"`
+	Effect       string          `json:"effect"`
+	Description  string          `json:"description"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	OutputSchema json.RawMessage `json:"output_schema"`
+	Example      json.RawMessage `json:"example"`
+}
+
+func (s *server) list(w http.ResponseWriter, _ *http.Request) {
+	tools := []description{}
+	for _, t := range s.service.Set().Tools() {
+		tools = append(tools, description{
+			Name: t.Name, Service: t.Service.Service, Promise: string(t.Promise), Effect: string(t.Effect),
+			Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema, Example: t.Example,
+		})
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"tools": tools})
+}
+
+func (s *server) call(w http.ResponseWriter, r *http.Request) {
+	set := s.service.Set()
+	t, known := set.Lookup(r.PathValue("name"))
+	if !known {
+		wire.Refuse(w, http.StatusNotFound, wire.Unknown(set, r.PathValue("name")))
+		return
+	}
+	if !isJSON(r.Header) {
+		wire.Refuse(w, http.StatusUnsupportedMediaType, "The body of a call is one JSON object in UTF-8; send it as Content-Type: application/json, not compressed.")
+		return
+	}
+	input, err := io.ReadAll(r.Body)
+	if err != nil { // Guard has read it into memory
+		wire.Refuse(w, http.StatusBadRequest, "The body could not be read.")
+		return
+	}
+	s.answer(w, r, s.service.Call(r.Context(), t, input, 0))
+}
+
+func (s *server) answer(w http.ResponseWriter, r *http.Request, a tool.Answer) {
+	status := http.StatusOK
+	if a.Failure != nil {
+		status = a.Failure.Code.HTTPStatus()
+		if wait := a.Failure.RetryAfter(); wait != "" {
+			w.Header().Set("Retry-After", wait)
+		}
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", challenge(wire.CallerFrom(r.Context())))
+	}
+	write(w, "application/json", status, append(bytes.Clone(a.Body), '\n'))
+}
+
+// challenge asks for a token (RFC 6750, section 3).
+func challenge(c wire.Caller) string {
+	if c.BadToken {
+		return `Bearer realm="remit", error="invalid_token"`
+	}
+	return `Bearer realm="remit"`
+}
+
+// isJSON reports whether a body is JSON as it stands.
+func isJSON(h http.Header) bool {
+	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
+	charset := parameters["charset"]
+	encoding := h.Get("Content-Encoding")
+	return err == nil && kind == "application/json" &&
+		(charset == "" || strings.EqualFold(charset, "utf-8")) &&
+		(encoding == "" || strings.EqualFold(encoding, "identity"))
+}
+
+func (s *server) health(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"status": "ok"})
+}
+
+func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
+	if s.service.Draining() {
+		wire.Refuse(w, http.StatusServiceUnavailable, "The server is about to end.")
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"status": "ready", "tools": len(s.service.Set().Tools())})
+}
+
+func (s *server) metrics(w http.ResponseWriter, r *http.Request) {
+	c := wire.CallerFrom(r.Context())
+	if !c.Local && c.Principal == "" {
+		wire.Refuse(w, http.StatusForbidden, "The metrics are for callers on the machine of the server and those with one of its tokens.")
+		return
+	}
+	s.service.Metrics().ServeHTTP(w, r)
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		wire.Refuse(w, http.StatusInternalServerError, "The list of tools could not be written.")
+		return
+	}
+	write(w, "application/json", status, body.Bytes())
+}
+
+func write(w http.ResponseWriter, kind string, status int, body []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a caller that has gone needs no answer
+}
