@@ -7,12 +7,14 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 
 	"remit.example/contract"
 	"remit.example/record"
+	"remit.example/recovery"
 )
 
 // Tool is one served tool. It is immutable and may be called by several
@@ -29,7 +31,6 @@ type Tool struct {
 	OutputSchema json.RawMessage
 	Example      json.RawMessage // an input to try
 
-	limit    int  // executions in a task's budget
 	recordV1 bool // whether failures have the form of recovery-v1
 	run      func(ctx context.Context, call Call) outcome
 }
@@ -88,25 +89,49 @@ func (s *Set) Lookup(name string) (*Tool, bool) {
 	return t, ok
 }
 
-// outcome is an answer whose failure, if any, is not yet completed: it lacks
-// what follows from code, effect and budget.
+// outcome is what an execution gave, before what follows from code, effect and
+// budget is filled in.
 type outcome struct {
-	body    []byte // the whole answer, or the leading members of a failed one, braces included
-	failure *record.Record
+	// body is one JSON object: the whole answer, or the leading members of a
+	// failed one, nil where it has none.
+	body    []byte
+	failure *record.Record // of a failed one: code, message, field, fields, wait
 	prose   string
 }
 
 // Call executes the tool once.
 func (t *Tool) Call(ctx context.Context, call Call) Answer {
-	return t.finish(t.run(ctx, call))
+	o := t.run(ctx, call)
+	if o.failure == nil {
+		return Answer{Body: o.body, Prose: o.prose}
+	}
+	return t.failed(o)
 }
 
-// Fail is the answer of a call that was refused before it started, such as
-// one over a rate: r needs a code, a message and, where it applies, a wait.
+// Fail is the answer of a call that was refused before it was executed, such
+// as one over a rate: r needs a code, a message and, where it applies, a wait.
 func (t *Tool) Fail(r *record.Record) Answer {
-	panic("TODO")
+	return t.failed(outcome{failure: r, prose: r.Error()})
 }
 
-func (t *Tool) finish(o outcome) Answer {
-	panic("TODO")
+// executed is how many executions of a task one call is known to have used.
+// The caller counts its task; a server sees one call.
+const executed = 1
+
+func (t *Tool) failed(o outcome) Answer {
+	r := o.failure
+	table := recovery.V2
+	if t.recordV1 {
+		table = recovery.V1
+	} else {
+		r.Contract, r.Domain = record.V2, t.Service.Service
+		budget := record.NewBudget(t.Service.Limit(), executed)
+		r.Budget = &budget
+	}
+	table.Fill(r, t.Effect)
+	body := append(bytes.TrimSuffix(o.body, []byte("}")), ',')
+	if o.body == nil {
+		body = []byte("{")
+	}
+	return Answer{Body: append(r.AppendFailure(body), '}'), Failure: r, Prose: o.prose}
 }

@@ -1,0 +1,137 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+
+	"remit.example/catalogue"
+	"remit.example/contract"
+	"remit.example/record"
+)
+
+// Backing is what the tools of one contract answer from.
+type Backing struct {
+	// Catalogue is nil where the contract has no data.
+	Catalogue *catalogue.Source
+	// Files holds the files that the contract names, relative to it.
+	Files fs.FS
+	// Client sends the requests of http backends; nil: one that follows no
+	// redirect and repeats nothing.
+	Client *http.Client
+	// Getenv reads an environment variable and whether it is set.
+	Getenv func(name string) (string, bool)
+}
+
+// Bind makes the tools of a valid contract, in its order. An error says which
+// file, row or environment variable is at fault.
+func Bind(c *contract.Contract, backing Backing) ([]*Tool, error) {
+	var tools []*Tool
+	for _, entry := range c.Tools {
+		t, err := bind(c, entry.Name, entry.Value, backing)
+		if err != nil {
+			return nil, fmt.Errorf("%s: tool %s: %w", c.Source.Name, entry.Name, err)
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+func bind(c *contract.Contract, name string, declared *contract.Tool, backing Backing) (*Tool, error) {
+	t := &Tool{
+		Service: c, Name: name, Promise: declared.Promise, Effect: effectOf(declared),
+		recordV1: declared.Record == contract.RecoveryV1,
+	}
+	if declared.Backend == nil {
+		t.fromCatalogue(catalogue.New(*backing.Catalogue, name))
+		return t, nil
+	}
+	return t, t.fromBackend(declared, backing)
+}
+
+// effectOf is the declared effect; what only reads says so by its promise.
+func effectOf(declared *contract.Tool) record.Effect {
+	switch {
+	case declared.Effect != "":
+		return record.Effect(declared.Effect)
+	case declared.Promise == contract.Command:
+		return record.Unsafe
+	}
+	return record.Read
+}
+
+func (t *Tool) fromCatalogue(c *catalogue.Tool) {
+	t.Description, t.InputSchema, t.Example = c.Description(), c.InputSchema(), c.Example()
+	t.OutputSchema = outputSchema(c.AnswerSchema())
+	t.run = func(ctx context.Context, call Call) outcome {
+		answer := c.Answer(ctx, call.Input, call.Characters)
+		return outcome{answer.Body, answer.Failure, answer.Prose}
+	}
+}
+
+func (t *Tool) fromBackend(declared *contract.Tool, backing Backing) error {
+	ask, err := backendOf(t, declared, backing)
+	if err != nil {
+		return err
+	}
+	t.Description = declared.Description
+	if t.Description == "" {
+		t.Description = fmt.Sprintf("Returns %s for one %s.", listed(declared.Answer.Names()), listed(declared.Input.Names()))
+	}
+	t.InputSchema, t.Example = inputSchema(declared), example(declared)
+	t.OutputSchema = outputSchema(answerSchema(declared))
+	arguments := argumentsOf(declared)
+	t.run = func(ctx context.Context, call Call) outcome {
+		given, faults := arguments.decode(call.Input)
+		if len(faults) > 0 {
+			return refused(faults)
+		}
+		return ask(ctx, given)
+	}
+	return nil
+}
+
+// refused is the outcome of an input that the contract does not accept.
+func refused(faults []catalogue.Fault) outcome {
+	return outcome{prose: faults[0].Message, failure: &record.Record{
+		Code: record.InvalidArgument, Message: faults[0].Message,
+		Field: faults[0].Field(), Fields: catalogue.Fields(faults),
+	}}
+}
+
+func backendOf(t *Tool, declared *contract.Tool, backing Backing) (backend, error) {
+	if declared.Backend.Fixture != nil {
+		return fixture(declared, backing.Files)
+	}
+	return upstream(t, declared, backing)
+}
+
+// backend answers one execution whose input is valid.
+type backend func(ctx context.Context, given arguments) outcome
+
+func listed(names []string) string {
+	var text bytes.Buffer
+	for i, name := range names {
+		switch {
+		case i > 0 && i == len(names)-1:
+			text.WriteString(" and ")
+		case i > 0:
+			text.WriteString(", ")
+		}
+		text.WriteString(name)
+	}
+	return text.String()
+}
+
+// failureSchema is the JSON Schema of a failed answer.
+const failureSchema = `{"type":"object","properties":{"error":{"type":"string"},"code":{"type":"string"},"retryable":{"type":"boolean"},"recovery":{"type":"object"}},"required":["error","code","retryable","recovery"]}`
+
+// outputSchema admits an answer and a failure: some clients hold the result of
+// a failed call against the schema too.
+func outputSchema(answer []byte) json.RawMessage {
+	return slices.Concat([]byte(`{"type":"object","anyOf":[`), answer, []byte(","+failureSchema+"]}"))
+}
