@@ -25,7 +25,10 @@
 // The package uses the standard library only.
 package record
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Code names the condition that made an execution fail. A code is unique
 // within its domain; one that this package does not define stops the task.
@@ -70,7 +73,7 @@ func Codes() []Code {
 }
 
 // Known reports whether the package defines c. Comparison is exact: a code
-// that only looks familiar is unknown.
+// that only looks familiar, such as "temp_unavailable", is unknown.
 func (c Code) Known() bool { return slices.Contains(Codes(), c) }
 
 // V1 reports whether c is one of the five codes of recovery-v1.
@@ -99,6 +102,14 @@ const (
 
 // Effects lists the effects in the order above.
 func Effects() []Effect { return []Effect{Read, Idempotent, Keyed, Unsafe} }
+
+// ParseEffect reads an effect by its exact name. The error lists the names.
+func ParseEffect(name string) (Effect, error) {
+	if effect := Effect(name); slices.Contains(Effects(), effect) {
+		return effect, nil
+	}
+	return "", fmt.Errorf("record: %q is no effect; the effects are read, idempotent, keyed and unsafe", name)
+}
 
 // Next is the one action that a failure permits.
 type Next string

@@ -1,19 +1,17 @@
 package record
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"unicode/utf8"
 )
 
-// MarshalJSON writes the record in its form: the four members of recovery-v1,
-// or recovery-v2 where Contract is set. It never fails.
+// MarshalJSON writes the record as Append does. It never fails; json.Marshal
+// escapes the characters of HTML in what it returns, Append does not.
 func (r *Record) MarshalJSON() ([]byte, error) { return r.Append(nil), nil }
 
-// Append appends the record's JSON to dst, in its form and member order.
+// Append appends the record's JSON to dst in its form and member order: the
+// four members of recovery-v1, or recovery-v2 where Contract is set.
 func (r *Record) Append(dst []byte) []byte {
 	if r.Contract == "" {
 		return append(r.appendFour(append(dst, '{')), '}')
@@ -25,11 +23,15 @@ func (r *Record) Append(dst []byte) []byte {
 	dst = r.appendFour(append(dst, ','))
 	dst = appendMember(dst, "next", string(r.Next))
 	dst = appendMember(dst, "stop", string(r.Stop))
-	dst = appendObject(dst, "budget", r.Budget != nil, r.Budget)
-	dst = appendObject(dst, "fields", len(r.Fields) > 0, r.Fields)
+	if r.Budget != nil {
+		dst = r.Budget.append(append(dst, `,"budget":`...))
+	}
+	dst = appendFields(dst, r.Fields)
 	dst = appendMember(dst, "wait_kind", string(r.WaitKind))
 	dst = appendMember(dst, "outcome", string(r.Outcome))
-	dst = appendObject(dst, "operation", r.Operation != nil, r.Operation)
+	if r.Operation != nil {
+		dst = r.Operation.append(append(dst, `,"operation":`...))
+	}
 	dst = appendMember(dst, "key", string(r.Key))
 	dst = appendMember(dst, "retry", r.Retry)
 	if r.Replayed {
@@ -50,7 +52,47 @@ func (r *Record) appendFour(dst []byte) []byte {
 	if r.RetryAfterMS == nil {
 		return append(dst, "null"...)
 	}
-	return strconv.AppendInt(dst, *r.RetryAfterMS, 10)
+	return strconv.AppendInt(dst, max(0, *r.RetryAfterMS), 10)
+}
+
+func (b *Budget) append(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `{"limit":`...), int64(b.Limit), 10)
+	dst = strconv.AppendInt(append(dst, `,"used":`...), int64(b.Used), 10)
+	dst = strconv.AppendInt(append(dst, `,"left":`...), int64(b.Left), 10)
+	return append(dst, '}')
+}
+
+// appendFields appends the fields, which the form leaves out where there are none.
+func appendFields(dst []byte, fields []Field) []byte {
+	if len(fields) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"fields":`...)
+	separator := byte('[')
+	for i := range fields {
+		dst = fields[i].append(append(dst, separator))
+		separator = ','
+	}
+	return append(dst, ']')
+}
+
+func (f *Field) append(dst []byte) []byte {
+	dst = AppendString(append(dst, `{"pointer":`...), f.Pointer)
+	dst = AppendString(append(dst, `,"reason":`...), f.Reason)
+	dst = AppendString(append(dst, `,"accepted":`...), f.Accepted)
+	dst = appendMember(dst, "in", f.In)
+	dst = appendMember(dst, "message", f.Message)
+	return append(dst, '}')
+}
+
+func (o *Operation) append(dst []byte) []byte {
+	dst = AppendString(append(dst, `{"id":`...), o.ID)
+	dst = appendMember(dst, "status_tool", o.StatusTool)
+	if o.PollAfterMS != nil {
+		dst = strconv.AppendInt(append(dst, `,"poll_after_ms":`...), max(0, *o.PollAfterMS), 10)
+	}
+	dst = appendMember(dst, "expires_at", o.ExpiresAt)
+	return append(dst, '}')
 }
 
 func appendNullable(dst []byte, s string) []byte {
@@ -60,24 +102,13 @@ func appendNullable(dst []byte, s string) []byte {
 	return AppendString(dst, s)
 }
 
+// appendMember appends a member that the form leaves out where it is empty.
 func appendMember(dst []byte, name, value string) []byte {
 	if value == "" {
 		return dst
 	}
 	dst = append(append(append(dst, `,"`...), name...), `":`...)
 	return AppendString(dst, value)
-}
-
-func appendObject(dst []byte, name string, present bool, value any) []byte {
-	if !present {
-		return dst
-	}
-	encoded, err := encode(value)
-	if err != nil { // the types above hold only strings and integers
-		panic(err)
-	}
-	dst = append(append(append(dst, `,"`...), name...), `":`...)
-	return append(dst, encoded...)
 }
 
 // AppendFailure appends the members of a failed answer, without braces: the
@@ -134,8 +165,7 @@ func appendASCII(dst []byte, c byte) []byte {
 	return append(dst, c)
 }
 
-// HTTPStatus is the status that carries a code (RFC 9110; the table stands in
-// SPEC.md). An unknown code is 500.
+// HTTPStatus is the status that carries a code (RFC 9110, section 15). An unknown code is 500.
 func (c Code) HTTPStatus() int {
 	switch c {
 	case OK:
@@ -175,82 +205,4 @@ func (r *Record) RetryAfter() string {
 		seconds++
 	}
 	return strconv.FormatInt(seconds, 10)
-}
-
-// wire is a record as a reader meets it. Unknown members are ignored.
-type wire struct {
-	Contract     string       `json:"contract"`
-	Domain       string       `json:"domain"`
-	Code         *Code        `json:"code"`
-	Message      *string      `json:"message"`
-	Field        *string      `json:"field"`
-	RetryAfterMS *json.Number `json:"retry_after_ms"`
-	Next         Next         `json:"next"`
-	Stop         Disposition  `json:"stop"`
-	Budget       *Budget      `json:"budget"`
-	Fields       []Field      `json:"fields"`
-	WaitKind     WaitKind     `json:"wait_kind"`
-	Outcome      Outcome      `json:"outcome"`
-	Operation    *Operation   `json:"operation"`
-	Key          Key          `json:"key"`
-	Retry        string       `json:"retry"`
-	Replayed     bool         `json:"replayed"`
-}
-
-// UnmarshalJSON reads either form; members that neither defines are ignored,
-// as a reader of a later version must. An object without a code is an error,
-// so is a wait that is not a whole number of milliseconds, at least 0.
-func (r *Record) UnmarshalJSON(data []byte) error {
-	var w wire
-	if err := json.Unmarshal(data, &w); err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
-	if w.Code == nil || *w.Code == "" {
-		return fmt.Errorf("record: no code; a record names one, such as %s", TempUnavailable)
-	}
-	*r = Record{
-		Contract: w.Contract, Domain: w.Domain, Code: *w.Code,
-		Next: w.Next, Stop: w.Stop, Budget: w.Budget, Fields: w.Fields, WaitKind: w.WaitKind,
-		Outcome: w.Outcome, Operation: w.Operation, Key: w.Key, Retry: w.Retry, Replayed: w.Replayed,
-	}
-	if w.Message != nil {
-		r.Message = *w.Message
-	}
-	if w.Field != nil {
-		r.Field = *w.Field
-	}
-	if w.RetryAfterMS == nil {
-		return nil
-	}
-	ms, err := wholeMS(string(*w.RetryAfterMS))
-	if err != nil {
-		return err
-	}
-	r.RetryAfterMS = &ms
-	return nil
-}
-
-// wholeMS reads a wait; one beyond the range of an int64 saturates.
-func wholeMS(text string) (int64, error) {
-	for _, c := range []byte(text) {
-		if c < '0' || c > '9' {
-			return 0, fmt.Errorf("record: retry_after_ms is %s; it is a whole number of milliseconds, at least 0, or null", text)
-		}
-	}
-	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return math.MaxInt64, nil
-	}
-	return ms, nil
-}
-
-// encode is json.Marshal without the escaping of <, > and &.
-func encode(value any) ([]byte, error) {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
 }
