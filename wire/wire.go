@@ -85,11 +85,11 @@ type Options struct {
 // Service is the tools that one server serves and the rules by which they are
 // called. Its methods may be called by several goroutines at once.
 type Service struct {
-	options  Options
-	current  atomic.Pointer[policy]
-	rates    *rates
-	metrics  *metrics
-	draining atomic.Bool
+	options Options
+	current atomic.Pointer[policy]
+	rates   *rates
+	metrics *metrics
+	running running
 
 	mu       sync.Mutex // one Replace at a time; guards onChange
 	onChange []func()
@@ -104,7 +104,10 @@ func New(set *tool.Set, options Options) (*Service, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	s := &Service{options: options, rates: newRates(maxCallers), metrics: newMetrics()}
+	s := &Service{
+		options: options, rates: newRates(maxCallers), metrics: newMetrics(),
+		running: running{idle: make(chan struct{})},
+	}
 	if err := s.Replace(set); err != nil {
 		return nil, err
 	}
@@ -139,12 +142,6 @@ func (s *Service) OnChange(changed func()) {
 	changed()
 }
 
-// Drain says that the server is about to end.
-func (s *Service) Drain() { s.draining.Store(true) }
-
-// Draining reports whether the server is about to end.
-func (s *Service) Draining() bool { return s.draining.Load() }
-
 // HasTokens reports whether the server has tokens.
 func (s *Service) HasTokens() bool { return s.options.Tokens != nil }
 
@@ -161,6 +158,10 @@ func (s *Service) Call(ctx context.Context, t *tool.Tool, input []byte, characte
 		}
 		s.observe(ctx, t, answer, max(0, s.options.Now().Sub(start)))
 	}()
+	if !s.running.begin() {
+		return t.Fail(ending())
+	}
+	defer s.running.end()
 	if refused := s.Allow(ctx, t); refused != nil {
 		return t.Fail(refused)
 	}
