@@ -314,6 +314,9 @@ func (r *run[In, Out]) check(ctx context.Context, failure *record.Record, d Deci
 			r.out = out
 			return Decision{Action: d.Action, WaitMS: d.WaitMS, Disposition: record.Success}, nil
 		}
+		if ctx.Err() != nil {
+			return r.interrupted(d), errors.Join(err, ended(ctx))
+		}
 		status, _ := r.classifyAs(record.Read, err)
 		event := Failure(status)
 		event.Kind, event.Of, event.JitterMS = Checked, failure.Code, jitterMS(r.task.Jitter)

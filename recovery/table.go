@@ -50,7 +50,7 @@ func (t *Table) Fill(r *record.Record, effect record.Effect) {
 	rule := t.Rule(r.Code, effect)
 	r.Next, r.Stop, r.Key = rule.Next, rule.Stop, rule.Key
 	spent := r.Budget != nil && r.Budget.Left == 0
-	if r.Retry == record.Forbidden || spent && executes(r.Code, rule.Next) {
+	if r.Code != record.OK && (r.Retry == record.Forbidden || spent && executes(r.Code, rule.Next)) {
 		r.Next = record.Stop
 	}
 }
