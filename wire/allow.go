@@ -70,20 +70,15 @@ func exposesTo(service *contract.Contract, origin string) bool {
 	})
 }
 
-// anonymousRead reports whether anybody may call t.
+// anonymousRead reports whether anybody may call t. A valid contract has a
+// rate for that; without one nobody may.
 func anonymousRead(t *tool.Tool) bool {
 	expose := t.Service.Expose
-	return t.Effect == record.Read && expose != nil && expose.Reads == contract.Anonymous
+	return t.Effect == record.Read && expose != nil && expose.Reads == contract.Anonymous && expose.Rate != nil
 }
 
-// defaultRate is the rate of a service that declares none.
-var defaultRate = contract.Rate{Count: 60, Per: time.Minute}
-
 func (s *Service) withinRate(service *contract.Contract, address string) *record.Record {
-	rate := defaultRate
-	if service.Expose.Rate != nil {
-		rate = *service.Expose.Rate
-	}
+	rate := *service.Expose.Rate
 	wait := s.rates.take(caller{service: service.Service, address: address}, rate, s.options.Now())
 	if wait == 0 {
 		return nil

@@ -26,12 +26,12 @@
 //
 // An anonymous caller has as many calls at hand as its service's expose.rate
 // counts, and they come back evenly over the rate's time: with 30/min, thirty
-// at once, then one each two seconds. Without expose.rate it is 60/min. A call
-// over the rate is TEMP_UNAVAILABLE with the time until one is permitted. A
-// caller is one IPv4 address or one IPv6 network of 64 bits; where the request
-// comes through a proxy on this machine, the last address that the proxy added
-// to X-Forwarded-For. Callers are remembered in a table of fixed size that
-// forgets the one that has been quiet for longest.
+// at once, then one each two seconds. A call over the rate is TEMP_UNAVAILABLE
+// with the time until one is permitted. A caller is one IPv4 address or one
+// IPv6 network of 64 bits; where the request comes through a proxy on this
+// machine, the last address that the proxy added to X-Forwarded-For. Callers
+// are remembered in a table of fixed size that forgets the one that has been
+// quiet for longest.
 //
 // # Browsers
 //
