@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,27 +38,43 @@ func (p Problems) Error() string {
 
 func (p Problems) sort() {
 	slices.SortStableFunc(p, func(a, b *Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Path, b.Path), strings.Compare(a.Message, b.Message))
 	})
 }
 
+// The bounds of what Nearest compares and lists.
+const (
+	maxNear   = 3
+	maxListed = 20
+	maxWord   = 64
+)
+
 // Nearest lists the names that word most likely meant, the nearest first, at
-// most three; where none is near it lists all.
+// most three; where none is near it lists the names themselves, at most 20.
 func Nearest(word string, names []string) []string {
-	near := slices.Clone(names)
-	slices.SortStableFunc(near, func(a, b string) int { return distance(word, a) - distance(word, b) })
 	limit := max(2, len(word)/3)
-	count := 0
-	for count < len(near) && count < 3 && distance(word, near[count]) <= limit {
-		count++
+	type near struct {
+		name  string
+		apart int
 	}
-	if count == 0 {
-		return names
+	var found []near
+	for _, name := range names {
+		if len(word) > maxWord || len(name)-len(word) > limit || len(word)-len(name) > limit {
+			continue
+		}
+		if apart := distance(word, name); apart <= limit {
+			found = append(found, near{name, apart})
+		}
 	}
-	return near[:count]
+	if len(found) == 0 {
+		return names[:min(len(names), maxListed)]
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return a.apart - b.apart })
+	var nearest []string
+	for _, f := range found[:min(len(found), maxNear)] {
+		nearest = append(nearest, f.name)
+	}
+	return nearest
 }
 
 // distance counts the insertions, deletions and replacements between two names.
@@ -78,4 +95,12 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Problem is a fault at a path of a contract that was read, such as one that
+// only its data shows.
+func (c *Contract) Problem(path, format string, args ...any) Problems {
+	d := &decoder{file: c.Source.Name, places: c.places, failed: map[string]bool{}}
+	d.failAt(path, format, args...)
+	return d.problems
 }

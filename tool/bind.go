@@ -84,11 +84,14 @@ func (t *Tool) fromBackend(declared *contract.Tool, backing Backing) error {
 	}
 	t.InputSchema, t.Example = inputSchema(declared), example(declared)
 	t.OutputSchema = outputSchema(answerSchema(declared))
-	arguments := argumentsOf(declared)
+	arguments, answer := argumentsOf(declared), exampleAnswer(declared)
 	t.run = func(ctx context.Context, call Call) outcome {
 		given, faults := arguments.decode(call.Input)
 		if len(faults) > 0 {
 			return refused(faults)
+		}
+		if call.Conditions != nil {
+			return call.Conditions.outcome(answer)
 		}
 		return ask(ctx, given)
 	}

@@ -275,6 +275,15 @@ func example(declared *contract.Tool) json.RawMessage {
 	return input.json()
 }
 
+// exampleAnswer is an answer that the contract permits.
+func exampleAnswer(declared *contract.Tool) []byte {
+	answer := ordered{}
+	for _, output := range declared.Answer {
+		answer.add(output.Name, exampleOf(&contract.Input{Type: output.Value.Type, Values: output.Value.Values}))
+	}
+	return answer.json()
+}
+
 func exampleOf(input *contract.Input) []byte {
 	text := string(input.Example)
 	switch {
@@ -286,6 +295,8 @@ func exampleOf(input *contract.Input) []byte {
 		return []byte(text)
 	case text == "" && input.Values != nil:
 		text = input.Values[0]
+	case text == "":
+		text = "text"
 	}
 	return quoted(text)
 }

@@ -41,6 +41,9 @@ type Call struct {
 	// Characters bounds the code points of the answer where it is not 0: a
 	// page holds what fits, at least one item. It does not bound catalogue-v1.
 	Characters int
+	// Conditions, where they are not nil, answer in the place of a tool's
+	// backend. A tool over a catalogue has none.
+	Conditions *Conditions
 }
 
 // AgentCharacters is the budget for text that an agent reads in one call, in
