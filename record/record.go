@@ -248,9 +248,12 @@ type Record struct {
 }
 
 // Error is the record's message, or its code where it has none, so that a
-// record travels as an error.
+// record travels as an error. A nil record is the error "no record".
 func (r *Record) Error() string {
-	if r.Message == "" {
+	switch {
+	case r == nil:
+		return "no record"
+	case r.Message == "":
 		return string(r.Code)
 	}
 	return r.Message

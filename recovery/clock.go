@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -51,6 +52,6 @@ func (s *Simulated) Wait(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.elapsed += max(0, d)
+	s.elapsed += min(max(0, d), math.MaxInt64-s.elapsed)
 	return nil
 }
