@@ -182,6 +182,9 @@ func (a assessor) assess(row Row, records []EvidenceRecord) assessment {
 	result := assessment{row: row}
 	if a.purpose.Scope != nil {
 		scope := a.find(records, between(a.purpose.Scope.Property, a.purpose.Scope.Between))
+		if scope.decision == notMet {
+			scope.decision = outOfScope
+		}
 		result.scope = &scope
 	}
 	for _, criterion := range a.purpose.Criteria {
@@ -199,11 +202,8 @@ func (a assessor) assess(row Row, records []EvidenceRecord) assessment {
 // beyond reports whether an item is not established to lie within the
 // method's scope, and what that makes of a criterion.
 func beyond(scope *finding) (decision, bool) {
-	switch {
-	case scope == nil || scope.decision == met:
+	if scope == nil || scope.decision == met {
 		return "", false
-	case scope.decision == notMet:
-		return outOfScope, true
 	}
 	return scope.decision, true
 }

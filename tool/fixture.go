@@ -39,16 +39,23 @@ func fixture(declared *contract.Tool, files fs.FS) (backend, error) {
 		r, ok := rows[given.text(f.By)]
 		switch {
 		case !ok:
-			input, _ := declared.Input.Get(f.By)
 			return refused([]catalogue.Fault{{
-				Path: []string{f.By}, Reason: "not_found", Accepted: accepts(input),
-				Message: fmt.Sprintf("There is no %s %s; it must be %s that exists.", f.By, given.text(f.By), accepts(input)),
+				Path: []string{f.By}, Reason: "not_found", Accepted: "one that is recorded",
+				Message: fmt.Sprintf("No %s %s is recorded; ask with one that is%s.", f.By, given.text(f.By), suchAs(declared, f.By)),
 			}})
 		case r.code != record.OK:
 			return outcome{failure: &record.Record{Code: r.code, Message: sentence(r.code), RetryAfterMS: r.wait}, prose: sentence(r.code)}
 		}
 		return outcome{body: r.answer, prose: answered(declared, given)}
 	}, nil
+}
+
+func suchAs(declared *contract.Tool, argument string) string {
+	input, _ := declared.Input.Get(argument)
+	if input.Example == "" {
+		return ""
+	}
+	return fmt.Sprintf(", such as %s", input.Example)
 }
 
 func readFixture(f *contract.Fixture, declared *contract.Tool, data []byte) (map[string]row, error) {
