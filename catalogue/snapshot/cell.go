@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"net/url"
 	"regexp"
 	"strings"
@@ -15,9 +14,9 @@ import (
 )
 
 const (
-	maxExact   = 1<<53 - 1     // the largest whole number that every JSON reader keeps
-	maxDecimal = math.MaxInt64 // the largest scaled decimal
-	maxScale   = 18            // digits of an int64 after the point
+	maxExact   = 1<<53 - 1 // the largest whole number that every JSON reader keeps
+	maxDecimal = 1<<62 - 1 // the largest scaled decimal: twice as much is an int64 too
+	maxScale   = 18        // digits of maxDecimal after the first
 )
 
 // cells reads the fields of one column.

@@ -49,11 +49,14 @@ func (s *Snapshot) order(q catalogue.Query) order {
 	return o
 }
 
+// place is where a row stands on the level.
+func (l *level) place(row int) uint64 { return l.direction.place(l.numbers[row]) }
+
 // compare is negative where a is strictly better than b, 0 where they tie. The
 // level is the one that separates them.
 func (o order) compare(a, b int) (sign, level int) {
 	for i := range o {
-		pa, pb := o[i].direction.place(o[i].numbers[a]), o[i].direction.place(o[i].numbers[b])
+		pa, pb := o[i].place(a), o[i].place(b)
 		if pa != pb {
 			if pa < pb {
 				return -1, i
@@ -78,10 +81,13 @@ type best struct {
 	most  int // rows to keep; catalogue.All for every one
 	rows  []int
 	bound int // no row after this one is kept; -1 while any is
+	// limit is the bound's place on the first level, which decides on most
+	// rows.
+	limit uint64
 }
 
 func (b *best) add(row int) {
-	if b.bound >= 0 && b.order.total(row, b.bound) > 0 {
+	if b.bound >= 0 && (len(b.order) > 0 && b.order[0].place(row) > b.limit || b.order.total(row, b.bound) > 0) {
 		return
 	}
 	b.rows = append(b.rows, row)
@@ -90,6 +96,9 @@ func (b *best) add(row int) {
 	if b.most != catalogue.All && len(b.rows) == 2*b.most {
 		b.sort()
 		b.bound = b.rows[b.most-1]
+		if len(b.order) > 0 {
+			b.limit = b.order[0].place(b.bound)
+		}
 	}
 }
 

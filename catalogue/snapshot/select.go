@@ -82,8 +82,8 @@ func (s *Snapshot) unknownIn(column int, stale bool) (rows bitmap, all bool) {
 
 // condition is a predicate made ready for the columns.
 type condition struct {
-	// keep clears the bits of rows that a known value excludes. The words are
-	// those of a bitmap from the word first on.
+	// keep clears the bits of rows that a known value excludes; nil where that
+	// is done. The words are those of a bitmap from the word first on.
 	keep    func(words []uint64, first int)
 	unknown bitmap
 	all     bool // every value is unknown
@@ -105,8 +105,14 @@ func (s *Snapshot) filter(ctx context.Context, q catalogue.Query) (matches bitma
 	}
 	conditions := make([]condition, len(q.Where))
 	for i, p := range q.Where {
-		conditions[i].unknown, conditions[i].all = s.unknownIn(p.Column, q.Stale)
-		conditions[i].keep = s.columns[p.Column].condition(p, s.rows)
+		c := &conditions[i]
+		c.unknown, c.all = s.unknownIn(p.Column, q.Stale)
+		c.keep = s.columns[p.Column].condition(p, s.rows)
+		if p.Op == catalogue.Words && !c.all {
+			// The index makes this the cheapest, and then fewer rows are left.
+			c.keep(matches, 0)
+			c.keep = nil
+		}
 	}
 	excludedUnknown = make([]int, len(q.Where))
 	for first := 0; first < len(matches); first += blockWords {
@@ -124,7 +130,7 @@ func (s *Snapshot) filter(ctx context.Context, q catalogue.Query) (matches bitma
 // unknown values.
 func filterBlock(block []uint64, first int, conditions []condition, excludedUnknown []int) {
 	for _, c := range conditions {
-		if !c.all {
+		if !c.all && c.keep != nil {
 			c.keep(block, first)
 		}
 	}
@@ -150,36 +156,62 @@ func (c *column) condition(p catalogue.Predicate, rows int) func(words []uint64,
 		return c.keepHaving(p.Words, rows)
 	case c.numbers == nil:
 		return c.keepText(p.Value.Text)
-	case p.Op == catalogue.AtMost:
-		return c.keepNumbers(highest, p.Value.Int)
-	case p.Op == catalogue.AtLeast:
-		return c.keepNumbers(lowest, p.Value.Int)
 	}
-	atMost, atLeast := c.keepNumbers(highest, p.Value.Int), c.keepNumbers(lowest, p.Value.Int)
-	return func(words []uint64, first int) {
-		atMost(words, first)
-		atLeast(words, first)
+	// Every stored number lies within these ends, and the difference of two
+	// numbers within them is an int64.
+	const end = maxDecimal + 1
+	least, most := int64(-end), int64(end)
+	if p.Op != catalogue.AtMost {
+		least = min(max(p.Value.Int, least), end)
 	}
+	if p.Op != catalogue.AtLeast {
+		most = max(min(p.Value.Int, most), -end)
+	}
+	return c.keepBetween(least, most)
 }
 
-// keepNumbers keeps rows that stand at the bound or after it in a direction,
-// where unknown values stand last.
-func (c *column) keepNumbers(d direction, bound int64) func(words []uint64, first int) {
-	least := d.place(bound)
+// few is how many rows of a word are looked at one by one; a word with more of
+// them is worked on whole, without a branch per row.
+const few = 8
+
+// keepBetween keeps rows with a number from least to most and rows without a
+// known one.
+func (c *column) keepBetween(least, most int64) func(words []uint64, first int) {
 	return func(words []uint64, first int) {
 		for i, word := range words {
 			if word == 0 {
 				continue
 			}
 			begin := (first + i) * wordBits
-			var before uint64
-			for bit, number := range c.numbers[begin:min(begin+wordBits, len(c.numbers))] {
-				_, less := bits.Sub64(d.place(number), least, 0)
-				before |= less << bit
+			numbers := c.numbers[begin:min(begin+wordBits, len(c.numbers))]
+			excluded := uint64(0)
+			if bits.OnesCount64(word) > few {
+				excluded = allOutside(numbers, least, most)
+			} else {
+				for rest := word; rest != 0; rest &= rest - 1 {
+					bit := bits.TrailingZeros64(rest)
+					excluded |= outside(numbers[bit], least, most) << bit
+				}
 			}
-			words[i] = word &^ before
+			words[i] = word &^ (excluded &^ c.unknown.word(first+i))
 		}
 	}
+}
+
+// allOutside has the bits of at most 64 numbers that are not from least to
+// most. It is a function of its own so that the bounds stay in registers.
+func allOutside(numbers []int64, least, most int64) uint64 {
+	excluded := uint64(0)
+	for bit, number := range numbers {
+		excluded |= outside(number, least, most) << (bit & (wordBits - 1))
+	}
+	return excluded
+}
+
+// outside is 1 where a number is not from least to most, and else 0: the sign
+// of one of two differences, found without a branch.
+func outside(number, least, most int64) uint64 {
+	return uint64((number-least)|(most-number)) >> 63
 }
 
 // keepText keeps rows with this text and rows without a known one.

@@ -39,7 +39,7 @@
 //     Money in minor units is the same.
 //   - A decimal is digits with an optional minus and an optional point with
 //     digits on both sides. It is stored exactly, scaled to a whole number
-//     within ±(2^63−1). More digits after the point than the column's scale
+//     within ±(2^62−1). More digits after the point than the column's scale
 //     are refused, zeros too: a file that writes 49.990 has another scale than
 //     the one declared.
 //   - Money from decimals is such a decimal, alone or with the column's
