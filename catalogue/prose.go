@@ -244,8 +244,9 @@ func (w words) assessed(r request, total int, counts counts) string {
 		}
 		return fmt.Sprintf("%s, but this catalogue cannot establish which is suitable for %s.", subject, purpose)
 	}
-	sentence := fmt.Sprintf("By %s, %d of %d meet every criterion of %s, %d do not, and for %d the evidence does not decide.",
-		r.purpose.Value.Method, counts.suitable, total, purpose, counts.unsuitable, counts.insufficient)
+	sentence := fmt.Sprintf("By %s, %d of %d %s every criterion of %s, %d %s not, and for %d the evidence does not decide.",
+		r.purpose.Value.Method, counts.suitable, total, verb(counts.suitable, "meets", "meet"), purpose,
+		counts.unsuitable, verb(counts.unsuitable, "does", "do"), counts.insufficient)
 	if len(r.purpose.Value.NotAssessed) == 0 {
 		return sentence
 	}

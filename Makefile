@@ -1,0 +1,57 @@
+# The tools that checks use, at fixed versions.
+GOFUMPT     = go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+# How long each fuzz target runs, and how many cases each property gets.
+FUZZTIME ?= 20s
+CHECKS   ?= 20000
+
+NPM = .cache/npm
+
+.PHONY: run test bench soak lint vuln fuzz npm
+
+run: ## serve the built-in examples
+	go run ./cmd/remit serve
+
+test: npm ## everything that must hold, under the race detector
+	go vet ./...
+	go test -race ./...
+	cd bench && go vet ./... && go test ./...
+
+bench: ## figures beside SQLite, and the cost of recovery.Do
+	go test -run '^$$' -bench . -benchmem ./recovery
+	cd bench && go run .
+
+lint: ## formatting and static analysis
+	@unformatted=$$($(GOFUMPT) -l .); test -z "$$unformatted" || { echo "not formatted by gofumpt: $$unformatted"; exit 1; }
+	go vet ./...
+	$(STATICCHECK) ./...
+
+vuln: ## known vulnerabilities; needs the Go vulnerability database
+	$(GOVULNCHECK) ./...
+
+fuzz: ## every fuzz target for FUZZTIME
+	@for package in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			echo "$$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+		done; \
+	done
+
+soak: fuzz ## what takes long: fuzzing, and CHECKS cases a property
+	@properties=$$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | xargs grep -l --include='*_test.go' -r 'pgregory.net/rapid' | xargs -n1 dirname | sort -u); \
+	for folder in $$properties; do \
+		echo "$$folder: $(CHECKS) cases a property"; \
+		(cd $$folder && go test -timeout 60m -run 'Property' -rapid.checks=$(CHECKS) -v . | grep -E '^(---|ok|FAIL)|passed [0-9]+ tests') || exit 1; \
+	done
+
+# The MCP Inspector, which speaks for clients that are not ours. It needs
+# Node.js 22, which comes as a package too.
+npm: $(NPM)/node_modules/.package-lock.json
+
+$(NPM)/node_modules/.package-lock.json: wire/mcp/testdata/inspector/package.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js with npm (Debian: apt-get install npm)"; exit 1; }
+	mkdir -p $(NPM) && cp $< $(NPM)/package.json
+	cd $(NPM) && npm install --no-audit --no-fund --loglevel=error
+	touch $@

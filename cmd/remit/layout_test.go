@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "remit.example"
+
+// layout says which rooms of the house each room may import directly. A room
+// is a folder; "..." stands for the rooms below it, and for any of ours in the
+// list of cmd/remit. What a room that is named here may not import, its tests
+// may not either, except those of cmd/remit.
+var layout = map[string][]string{
+	"cmd/remit":          {"..."},
+	"record":             {},
+	"contract":           {"record"},
+	"recovery":           {"record"},
+	"catalogue":          {"contract", "record"},
+	"catalogue/snapshot": {"catalogue"},
+	"tool":               {"contract", "record", "recovery", "catalogue"},
+	"wire":               {"tool", "contract", "record"},
+	"wire/mcp":           {"wire", "tool", "contract", "record"},
+	"wire/rest":          {"wire", "tool", "contract", "record"},
+	"wire/wiretest":      {"tool", "contract"},
+	"examples":           {},
+}
+
+// forTests are rooms that only the tests of the rooms below them may import
+// besides.
+var forTests = map[string]string{"wire/wiretest": "wire"}
+
+// standardOnly names the rooms that import nothing but the standard library
+// and ours.
+var standardOnly = []string{"record", "recovery"}
+
+// goPackage is what go list says of a package.
+type goPackage struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+func TestLayout(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range packages(t) {
+		room := strings.TrimPrefix(p.ImportPath, module+"/")
+		seen[room] = true
+		allowed, known := layout[room]
+		if !known {
+			t.Errorf("%s is no room of the house; valid: %s", room, strings.Join(slices.Sorted(maps.Keys(layout)), ", "))
+			continue
+		}
+		checkArrows(t, room, allowed, p.Imports)
+		for helper, above := range forTests {
+			if room == above || strings.HasPrefix(room, above+"/") {
+				allowed = append(slices.Clone(allowed), helper)
+			}
+		}
+		checkArrows(t, room, allowed, slices.Concat(p.TestImports, p.XTestImports))
+		for _, imported := range p.Imports {
+			first, _, _ := strings.Cut(imported, "/")
+			if slices.Contains(standardOnly, room) && strings.Contains(first, ".") && first != module {
+				t.Errorf("%s imports %s; it uses the standard library alone", room, imported)
+			}
+		}
+	}
+	for room := range layout {
+		if !seen[room] {
+			t.Errorf("the layout names %s and there is no such room", room)
+		}
+	}
+}
+
+func checkArrows(t *testing.T, room string, allowed, imports []string) {
+	t.Helper()
+	for _, imported := range imports {
+		other, ours := strings.CutPrefix(imported, module+"/")
+		if ours && other != room && !slices.Contains(allowed, other) && !slices.Contains(allowed, "...") {
+			t.Errorf("%s imports %s; valid: %s", room, other, strings.Join(allowed, ", "))
+		}
+	}
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var list []goPackage
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p goPackage
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
