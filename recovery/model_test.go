@@ -21,8 +21,7 @@ type world struct {
 	effect     record.Effect
 	limit      int
 	minDelayMS int64
-	capMS      int64 // -1 = none
-	inputs     []string
+	capMS      int64    // -1 = none
 	corrected  []string // offered in turn; "" = nothing offered
 	renews     bool
 	refreshes  bool

@@ -1,0 +1,5 @@
+//go:build !race
+
+package recovery_test
+
+const raceDetector = false
