@@ -24,6 +24,9 @@
 //	         to the byte; structuredContent is the same object, and
 //	         _meta["remit/recovery"] is its record
 //
+// In structuredContent the library writes <, > and & as \u003c, \u003e and
+// \u0026; order and numbers stay.
+//
 // An unknown tool is the protocol error -32602, which names the nearest tools.
 // A call that may not be made is a failure of the tool like any other: the
 // HTTP status stays 200.
@@ -42,6 +45,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -54,9 +58,11 @@ import (
 const (
 	// statelessSince is the first revision without sessions.
 	statelessSince = "2026-07-28"
-	maxSessions    = 1000
 	sessionTimeout = time.Hour
 )
+
+// maxSessions is a variable for the tests alone.
+var maxSessions = 1000
 
 // Server speaks the tools of one service. It is an http.Handler for the
 // endpoint /mcp, behind the service's Guard.
@@ -94,22 +100,14 @@ func (s *Server) handler(stateless bool) http.Handler {
 // Revisions lists the revisions of the protocol that are served, newest first.
 func Revisions() []string { return sdk.SupportedProtocolVersions() }
 
-// ServeStdio speaks with the client at the other end of in and out until it
-// closes in or ctx ends. Nothing else may be written to out.
-func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	ctx = wire.WithCaller(ctx, wire.Stdio)
-	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: wire.MaxBody})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-// Close ends all sessions, so that no stream outlives the server.
+// Close ends all sessions, so that no stream outlives the server. It waits for
+// the calls that they still make.
 func (s *Server) Close() {
+	var closing sync.WaitGroup
 	for session := range s.sdk.Sessions() {
-		_ = session.Close() // one that is gone is closed
+		closing.Go(func() { _ = session.Close() }) // one that is gone is closed
 	}
+	closing.Wait()
 }
 
 // ServeHTTP answers requests at the endpoint.
