@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// update rewrites golden files and documented sessions.
+var update = flag.Bool("update", false, "rewrite golden files and documented sessions")
+
+// documents hold sessions: blocks fenced as console in which each line that
+// begins with "$ remit" is run, and what follows is what it prints. Run the
+// test with -update to write what is printed now.
+var documents = []string{"README.md", "SPEC.md", "CONTRIBUTING.md", "examples/*/README.md"}
+
+const (
+	fence  = "```"
+	prompt = "$ remit "
+)
+
+func TestDocumentedSessions(t *testing.T) {
+	t.Chdir("../..")
+	commands := 0
+	for _, pattern := range documents {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Errorf("no document is named %s", pattern)
+		}
+		for _, name := range names {
+			commands += checkSessions(t, name)
+		}
+	}
+	if commands == 0 {
+		t.Error("no document has a session")
+	}
+}
+
+func checkSessions(t *testing.T, name string) (commands int) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	inSession, skipping := false, false
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.HasPrefix(line, fence):
+			inSession = strings.TrimSpace(line) == fence+"console"
+			skipping = false
+		case inSession && strings.HasPrefix(line, "$ "):
+			skipping = strings.HasPrefix(line, prompt)
+		}
+		if !skipping {
+			out.WriteString(line)
+			continue
+		}
+		if strings.HasPrefix(line, prompt) {
+			commands++
+			out.WriteString(line + session(t, name, strings.TrimSpace(strings.TrimPrefix(line, prompt))))
+		}
+	}
+	if out.String() == string(text) {
+		return commands
+	}
+	if *update {
+		if err := os.WriteFile(name, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return commands
+	}
+	t.Errorf("%s does not show what the commands print; run the test with -update and read the difference.\n%s", name, firstDifference(string(text), out.String()))
+	return commands
+}
+
+func firstDifference(documented, printed string) string {
+	want, got := strings.Split(documented, "\n"), strings.Split(printed, "\n")
+	for i := range min(len(want), len(got)) {
+		if want[i] != got[i] {
+			return "documented: " + want[i] + "\nprinted:    " + got[i]
+		}
+	}
+	return "one is longer"
+}
+
+// session runs one command and gives what it prints: standard output, then
+// standard error.
+func session(t *testing.T, name, command string) string {
+	t.Helper()
+	args, ok := words(command)
+	if !ok {
+		t.Fatalf("%s: a quote is not closed: %s", name, command)
+	}
+	var out, errOut bytes.Buffer
+	run(args, strings.NewReader(""), &out, &errOut)
+	return out.String() + errOut.String()
+}
+
+// words splits a command as a shell does that knows only single quotes.
+func words(command string) (list []string, ok bool) {
+	for i, part := range strings.Split(command, "'") {
+		if i%2 == 1 {
+			list = append(list, part)
+			continue
+		}
+		list = append(list, strings.Fields(part)...)
+	}
+	return list, strings.Count(command, "'")%2 == 0
+}
