@@ -38,8 +38,9 @@ func newCells(column catalogue.Column, id bool) *cells {
 	return c
 }
 
+// composed is the texts in NFC, nil for nil.
 func composed(texts []string) []string {
-	var all []string
+	all := texts[:0:0]
 	for _, text := range texts {
 		all = append(all, norm.NFC.String(text))
 	}
@@ -259,10 +260,12 @@ func (c *cells) describe() string {
 	switch {
 	case c.id:
 		return valid + "; every row has an id"
-	case c.unknown != nil:
-		return valid + ", or " + quoted(c.unknown) + " where it is unknown"
+	case c.unknown == nil:
+		return valid + "; where values may be missing, declare unknown: [\"\"]"
+	case len(c.unknown) == 0:
+		return valid + ", or null in JSON where it is unknown"
 	}
-	return valid + "; where values may be missing, declare unknown: [\"\"]"
+	return valid + ", or " + quoted(c.unknown) + " where it is unknown"
 }
 
 // sample is a number with scale digits after the point.

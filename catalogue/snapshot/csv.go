@@ -23,7 +23,8 @@ type csvRows struct {
 
 // span is where a field's content stands in the row's raw.
 type span struct {
-	start, end int
+	begin      int  // of the field, its quote included
+	start, end int  // of the content
 	doubled    bool // it holds doubled quotes
 }
 
@@ -59,11 +60,11 @@ func (c *csvRows) locate(header *row, wanted []want) {
 	for i, s := range c.spans {
 		text := s.content(header.raw)
 		if !utf8.Valid(text) {
-			c.bad(header, s.start, "", excerpt(text)+" is not UTF-8", "a file in UTF-8 is valid")
+			c.bad(header, s.begin, "", excerpt(text)+" is not UTF-8", "a file in UTF-8 is valid")
 		}
 		name := norm.NFC.String(string(text))
 		if first, twice := seen[name]; twice {
-			c.bad(header, s.start, name, fmt.Sprintf("columns %d and %d have this header", first+1, i+1), "headers that differ are valid")
+			c.bad(header, s.begin, name, fmt.Sprintf("columns %d and %d have this header", first+1, i+1), "headers that differ are valid")
 		} else {
 			seen[name] = i
 			names = append(names, name)
@@ -97,7 +98,7 @@ func (c *csvRows) next(r *row) error {
 	}
 	for i, s := range c.spans {
 		if index := c.wanted[i]; index >= 0 {
-			r.fields[index] = field{shape: textual, text: s.content(r.raw), offset: s.start}
+			r.fields[index] = field{shape: textual, text: s.content(r.raw), offset: s.begin}
 		}
 	}
 	return nil
@@ -140,7 +141,7 @@ func (c *csvRows) unquoted(r *row, start int) (int, error) {
 	} else if i := bytes.IndexByte(text, '\r'); i >= 0 {
 		c.bad(r, start+i, "", "a carriage return stands outside quotes", "LF or CRLF at the end of a row is valid")
 	}
-	c.spans = append(c.spans, span{start: start, end: end})
+	c.spans = append(c.spans, span{begin: start, start: start, end: end})
 	return end, nil
 }
 
@@ -165,7 +166,7 @@ func (c *csvRows) quoted(r *row, start int) (int, error) {
 			at++
 			continue
 		}
-		c.spans = append(c.spans, span{start: start + 1, end: at - 1, doubled: doubled})
+		c.spans = append(c.spans, span{begin: start, start: start + 1, end: at - 1, doubled: doubled})
 		end := c.fieldEnd(r, at)
 		if end > at {
 			c.bad(r, at, "", "text follows a closing quote", "a delimiter or the end of the row is valid there")

@@ -123,7 +123,7 @@ func (o *objects) bad(r *row, offset int, name, wrong, valid string) {
 func (o *objects) syntax(r *row, err error) {
 	offset, name, wrong := len(r.raw), "", "the JSON ends within the row"
 	var syntactic *jsontext.SyntacticError
-	if errors.As(err, &syntactic) {
+	if errors.As(err, &syntactic) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		offset = int(syntactic.ByteOffset)
 		wrong = "not JSON: " + strings.TrimPrefix(syntactic.Err.Error(), "jsontext: ")
 		if errors.Is(err, jsontext.ErrDuplicateName) {
@@ -160,7 +160,7 @@ type jsonLines struct {
 func (j *jsonLines) next(r *row) error {
 	r.reset(j.lines.next, 1, len(j.wanted))
 	raw, err := j.lines.read(r.raw)
-	r.raw = raw
+	r.raw = bytes.TrimRight(raw, "\r\n")
 	switch {
 	case err == errLongRow:
 		return longRow(r, j.report)
@@ -208,8 +208,11 @@ func (j *jsonArray) next(r *row) error {
 	if c, err = j.peek(); err != nil {
 		return j.end(r, err)
 	}
-	if !j.inside && c == ']' {
+	switch {
+	case !j.inside && c == ']':
 		return j.close(r)
+	case c == ',', c == ']':
+		return j.stop(r, "no object stands before the next comma or bracket")
 	}
 	j.inside = true
 	r.reset(j.line, j.column, len(j.wanted))

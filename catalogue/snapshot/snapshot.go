@@ -60,6 +60,8 @@ import (
 	"fmt"
 	"sort"
 
+	"golang.org/x/text/unicode/norm"
+
 	"remit.example/catalogue"
 )
 
@@ -119,7 +121,13 @@ func checkSchema(schema catalogue.Schema) error {
 	if schema.ID < 0 || schema.ID >= len(schema.Columns) || schema.Columns[schema.ID].Kind != catalogue.Text {
 		return errors.New("snapshot: the schema's id must be one of its text columns")
 	}
+	headers := map[string]bool{}
 	for _, column := range schema.Columns {
+		header := norm.NFC.String(column.Header)
+		if headers[header] {
+			return fmt.Errorf("snapshot: two columns read the header %s", column.Header)
+		}
+		headers[header] = true
 		if column.Scale < 0 || column.Scale > maxScale {
 			return fmt.Errorf("snapshot: column %s: a scale is 0 to %d digits, not %d", column.Name, maxScale, column.Scale)
 		}

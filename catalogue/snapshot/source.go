@@ -61,7 +61,8 @@ type Source struct {
 	Salt []byte
 }
 
-// complete fills in the defaults and refuses what is not valid.
+// complete fills in the defaults; it refuses a format or delimiter that is not
+// valid.
 func (s Source) complete() (Source, error) {
 	if s.Format == "" {
 		format, err := FormatOf(s.Name)
@@ -69,6 +70,9 @@ func (s Source) complete() (Source, error) {
 			return s, err
 		}
 		s.Format = format
+	}
+	if s.Format != CSV && s.Format != JSONLines && s.Format != JSON {
+		return s, fmt.Errorf("%s: the format %q is not known; valid: csv, jsonl, json", s.Name, s.Format)
 	}
 	if s.Delimiter == 0 {
 		s.Delimiter = ','
@@ -94,10 +98,8 @@ func (s Source) open(r io.Reader, wanted []want, report *report) (rowReader, err
 		return openCSV(lines, s.Delimiter, wanted, report)
 	case JSONLines:
 		return &jsonLines{lines: lines, objects: newObjects(wanted, report)}, nil
-	case JSON:
-		return &jsonArray{input: input, line: 1, column: 1, objects: newObjects(wanted, report)}, nil
 	}
-	return nil, fmt.Errorf("%s: the format %q is not known; valid: csv, jsonl, json", s.Name, s.Format)
+	return &jsonArray{input: input, line: 1, column: 1, objects: newObjects(wanted, report)}, nil
 }
 
 // digest reads a file and computes the snapshot's id: the SHA-256 of the
