@@ -53,6 +53,8 @@ type Contract struct {
 
 	// Source is where the contract was read from.
 	Source Source
+
+	places map[string]position // for Advice
 }
 
 // Source is the file that a contract was read from.
@@ -78,17 +80,17 @@ type Budget struct {
 type Data struct {
 	File      string   `key:"file,required" doc:"path of the file, relative to the contract"`
 	Format    Format   `key:"format" doc:"how the file is written; absent: by its extension"`
-	Delimiter string   `key:"delimiter" doc:"the character between the fields of a CSV file; absent: a comma"`
+	Delimiter string   `key:"delimiter,blank" doc:"the character between the fields of a CSV file; absent: a comma"`
 	AsOf      *AsOf    `key:"as_of" doc:"when the data was true: file (its modification time), a date or a date-time; absent: file"`
-	MaxAge    Duration `key:"max_age" doc:"older data is answered as stale, its volatile columns as unknown; absent: never"`
+	MaxAge    Duration `key:"max_age" doc:"longest time that the data holds, such as 24h; older data is answered as stale, its volatile columns as unknown; absent: never"`
 }
 
 // Column is one column of the data file.
 type Column struct {
-	ID       bool        `key:"id" doc:"whether the column identifies a row; exactly one does"`
+	ID       bool        `key:"id" doc:"true where the column identifies a row; exactly one does"`
 	Header   string      `key:"header" doc:"the column's header in the file, where it differs"`
 	Type     Type        `key:"type" doc:"type of the values; the id column is text"`
-	Currency string      `key:"currency" doc:"ISO 4217 code of a money column"`
+	Currency string      `key:"currency" doc:"ISO 4217 code of a money column, such as EUR"`
 	From     MoneyForm   `key:"from" doc:"how the file writes money: decimal (49.99) or minor (4999)"`
 	Scale    int         `key:"scale" doc:"decimal digits of a decimal column, 1 to 9"`
 	Unit     string      `key:"unit" doc:"UN/CEFACT Recommendation 20 code, such as LUM"`
@@ -114,7 +116,7 @@ type Label struct {
 type EvidenceFile struct {
 	File      string `key:"file,required" doc:"path of the file, relative to the contract"`
 	Format    Format `key:"format" doc:"how the file is written; absent: by its extension"`
-	Delimiter string `key:"delimiter" doc:"the character between the fields of a CSV file; absent: a comma"`
+	Delimiter string `key:"delimiter,blank" doc:"the character between the fields of a CSV file; absent: a comma"`
 }
 
 // MethodNone is the method of a purpose that nobody can assess here.

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Read reads and validates a contract file. The error is a Problems, or that
@@ -26,10 +28,11 @@ func Parse(name string, data []byte) (*Contract, error) {
 	if problem != nil {
 		return nil, Problems{problem}
 	}
-	d := &decoder{file: name, places: map[string]position{}}
+	d := &decoder{file: name, places: map[string]position{}, failed: map[string]bool{}}
 	c := &Contract{Source: source}
 	d.value(root, "", reflect.ValueOf(c).Elem())
 	c.validate(d)
+	c.places = d.places
 	if len(d.problems) > 0 {
 		d.problems.sort()
 		return nil, d.problems
@@ -39,16 +42,19 @@ func Parse(name string, data []byte) (*Contract, error) {
 
 // decoder fills Go values from nodes, strictly, by the struct tags
 //
-//	key:"name,required,scalar" doc:"what it is"
+//	key:"name,required,scalar,blank" doc:"what it is"
 //
-// where scalar lets one value stand for a list of one.
+// where scalar lets one value stand for a list of one, and blank lets a text
+// be white space alone.
 type decoder struct {
 	file     string
 	problems Problems
 	places   map[string]position // of each path: the key, or the item of a list
+	failed   map[string]bool     // paths at which something is wrong
 }
 
 func (d *decoder) fail(path string, at position, format string, args ...any) {
+	d.failed[path] = true
 	d.problems = append(d.problems, &Problem{
 		File: d.file, Line: at.line, Column: at.column, Path: path, Message: fmt.Sprintf(format, args...),
 	})
@@ -65,11 +71,36 @@ func (d *decoder) failAt(path, format string, args ...any) {
 	}
 }
 
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// join is the path of a key. One that is not plain stands in brackets and
+// quotes, so that the key a.b of x is not mistaken for the key b of x.a.
 func join(path, key string) string {
-	if path == "" {
+	switch {
+	case !plainKey.MatchString(key):
+		return path + "[" + shown(key) + "]"
+	case path == "":
 		return key
 	}
 	return path + "." + key
+}
+
+// shown is a text of the file in a message: on one line, and not longer than
+// a reader needs.
+func shown(text string) string {
+	const most = 64
+	if utf8.RuneCountInString(text) > most {
+		text = string([]rune(text)[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// named is shown without quotes where the text is plain.
+func named(key string) string {
+	if plainKey.MatchString(key) {
+		return key
+	}
+	return shown(key)
 }
 
 // nodeReader is a type that reads a node of any kind.
@@ -119,8 +150,10 @@ func (d *decoder) value(n *node, path string, into reflect.Value) {
 
 func (d *decoder) wrongKind(n *node, path, want string) {
 	got := n.kind.String()
-	if n.text != "" && n.kind != stringKind {
-		got = n.text + " is " + got
+	if n.kind == nullKind {
+		got = "nothing stands here"
+	} else if n.text != "" && n.kind != stringKind {
+		got = strings.Trim(shown(n.text), `"`) + " is " + got
 	} else {
 		got = "this is " + got
 	}
@@ -142,7 +175,10 @@ func describeScalar(target scalar) string {
 	if w, ok := target.(worded); ok {
 		return "one of: " + strings.Join(w.words(), ", ")
 	}
-	return "one value"
+	if _, any := target.(*Token); any {
+		return "a text; null and ~ are texts only in quotes"
+	}
+	return "a single value"
 }
 
 func (d *decoder) basic(n *node, path string, into reflect.Value) {
@@ -151,7 +187,7 @@ func (d *decoder) basic(n *node, path string, into reflect.Value) {
 		if n.kind != stringKind {
 			want := "a text"
 			if n.kind != nullKind && n.kind != listKind && n.kind != mapKind {
-				want = fmt.Sprintf("a text in quotes: %q", n.text)
+				want = "a text in quotes: " + shown(n.text)
 			}
 			d.wrongKind(n, path, want)
 			return
@@ -217,7 +253,7 @@ func (d *decoder) entries(n *node, path string, visit func(e entry, path string)
 	first := map[string]position{}
 	for _, e := range n.entries {
 		if at, taken := first[e.key]; taken {
-			d.fail(join(path, e.key), e.at, "the key %s stands already in line %d; keep one", e.key, at.line)
+			d.fail(join(path, e.key), e.at, "the key %s stands already in line %d; keep one", named(e.key), at.line)
 			continue
 		}
 		first[e.key] = e.at
@@ -229,9 +265,10 @@ func (d *decoder) entries(n *node, path string, visit func(e entry, path string)
 
 // field is one key that a struct type accepts.
 type field struct {
-	name, doc        string
-	required, scalar bool
-	index            int
+	name, doc string
+	index     int
+
+	required, scalar, blank bool
 }
 
 func fieldsOf(t reflect.Type) []field {
@@ -245,6 +282,7 @@ func fieldsOf(t reflect.Type) []field {
 		fields = append(fields, field{
 			name: name, doc: t.Field(i).Tag.Get("doc"), index: i,
 			required: strings.Contains(options, "required"), scalar: strings.Contains(options, "scalar"),
+			blank: strings.Contains(options, "blank"),
 		})
 	}
 	return fields
@@ -253,7 +291,7 @@ func fieldsOf(t reflect.Type) []field {
 func (d *decoder) structure(n *node, path string, into reflect.Value) {
 	fields := fieldsOf(into.Type())
 	if n.kind != mapKind {
-		d.wrongKind(n, path, "a mapping with some of: "+strings.Join(fieldNames(fields), ", "))
+		d.wrongKind(n, path, "a mapping with keys among: "+strings.Join(fieldNames(fields), ", "))
 		return
 	}
 	seen := map[string]bool{}
@@ -265,7 +303,7 @@ func (d *decoder) structure(n *node, path string, into reflect.Value) {
 				return
 			}
 		}
-		d.fail(path, e.at, "unknown key %s; valid: %s", e.key, strings.Join(Nearest(e.key, fieldNames(fields)), ", "))
+		d.fail(path, e.at, "unknown key %s; valid: %s", named(e.key), strings.Join(Nearest(e.key, fieldNames(fields)), ", "))
 	})
 	for _, f := range fields {
 		if f.required && !seen[f.name] {
@@ -274,11 +312,31 @@ func (d *decoder) structure(n *node, path string, into reflect.Value) {
 	}
 }
 
+// open is what stands where an answer is still due: remit init writes it.
+const open = "ASK"
+
 func (d *decoder) member(n *node, path string, f field, into reflect.Value) {
+	if n.kind == stringKind && n.text == open && !free(into.Interface()) {
+		d.fail(path, n.at, "a question is open here; write instead of %s: %s", open, f.doc)
+		return
+	}
 	if f.scalar && n.kind != listKind {
 		n = &node{kind: listKind, items: []*node{n}, at: n.at}
 	}
+	if f.blank && n.kind == stringKind && n.text != "" {
+		into.SetString(n.text)
+		return
+	}
 	d.value(n, path, into)
+}
+
+// free reports whether any word may stand in a field, ASK too.
+func free(into any) bool {
+	switch into.(type) {
+	case Token, []Token, Code:
+		return true
+	}
+	return false
 }
 
 func fieldNames(fields []field) []string {

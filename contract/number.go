@@ -27,7 +27,7 @@ func ParseNumber(text string) (Number, error) {
 		return Number{}, fmt.Errorf("%.20s… has over %d characters", text, maxNumberText)
 	}
 	if !decimalText.MatchString(text) {
-		return Number{}, fmt.Errorf("%q is not a decimal number such as 90 or -0.0054", text)
+		return Number{}, fmt.Errorf("%s is not a decimal number such as 90 or -0.0054", shown(text))
 	}
 	rat, ok := new(big.Rat).SetString(text)
 	if !ok {
@@ -49,6 +49,19 @@ func (n Number) Rat() *big.Rat {
 	}
 	return new(big.Rat).Set(n.rat)
 }
+
+// given reports whether there is a number, and it could be read.
+func (n *Number) given() bool { return n != nil && n.rat != nil }
+
+// whole reports whether the number is written without a fraction, and is one
+// that every JSON reader keeps exactly.
+func (n Number) whole() bool {
+	value, whole := n.Scaled(0)
+	return whole && !strings.Contains(n.text, ".") && value <= maxExact && value >= -maxExact
+}
+
+// maxExact is the largest whole number that every JSON reader keeps exactly.
+const maxExact = 1<<53 - 1
 
 // Scaled is n × 10^digits, and whether that is a whole number within the
 // range of an int64.

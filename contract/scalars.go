@@ -108,6 +108,13 @@ const (
 // Format is how a data file is written.
 type Format string
 
+// The formats of a file.
+const (
+	formatCSV   Format = "csv"
+	formatJSONL Format = "jsonl"
+	formatJSON  Format = "json"
+)
+
 // MoneyForm is how a file writes money.
 type MoneyForm string
 
@@ -145,13 +152,13 @@ func (*Promise) words() []string {
 	return texts(Search, RankPreferences, AssessSuitability, Lookup, Command)
 }
 func (*Type) words() []string          { return texts(Text, URL, Integer, Decimal, Money, Boolean) }
-func (*InputType) words() []string     { return []string{"text", "integer", "boolean"} }
+func (*InputType) words() []string     { return texts(inputText, inputInteger, inputBoolean) }
 func (*Direction) words() []string     { return texts(Lowest, Highest, TrueFirst) }
 func (*FilterOp) words() []string      { return texts(Equals, Min, Max, Words) }
 func (*UnknownPolicy) words() []string { return texts(UnknownLast, UnknownExclude, UnknownReject) }
 func (*AnswerFormat) words() []string  { return texts(CatalogueV1, CatalogueV2) }
 func (*RecordFormat) words() []string  { return texts(RecoveryV1, RecoveryV2) }
-func (*Format) words() []string        { return []string{"csv", "jsonl", "json"} }
+func (*Format) words() []string        { return texts(formatCSV, formatJSONL, formatJSON) }
 func (*MoneyForm) words() []string     { return texts(FromDecimal, FromMinor) }
 func (*Reads) words() []string         { return texts(Anonymous) }
 func (*Effect) words() []string        { return texts(record.Effects()...) }
@@ -189,7 +196,7 @@ func texts[T ~string](values ...T) []string {
 
 func oneOf[T ~string](into *T, text string, words []string) error {
 	if !slices.Contains(words, text) {
-		return fmt.Errorf("%q is not one of: %s", text, strings.Join(words, ", "))
+		return fmt.Errorf("%s is not one of: %s", shown(text), strings.Join(words, ", "))
 	}
 	*into = T(text)
 	return nil
@@ -201,7 +208,7 @@ func (*Code) pattern() string { return codeText.String() }
 
 func (c *Code) fromText(text string) error {
 	if !codeText.MatchString(text) {
-		return fmt.Errorf("%q is no code; write capital letters, digits and underscores, such as %s", text, record.TempUnavailable)
+		return fmt.Errorf("%s is no code; write capital letters, digits and underscores, such as %s", shown(text), record.TempUnavailable)
 	}
 	*c = Code(text)
 	return nil
@@ -215,7 +222,7 @@ func (*Status) pattern() string { return "^[1-5][0-9][0-9]$" }
 func (s *Status) fromText(text string) error {
 	status, err := strconv.Atoi(text)
 	if err != nil || status < 100 || status > 599 || len(text) != 3 {
-		return fmt.Errorf("%q is no HTTP status; write one from 100 to 599", text)
+		return fmt.Errorf("%s is no HTTP status; write one from 100 to 599", shown(text))
 	}
 	*s = Status(status)
 	return nil
@@ -252,7 +259,7 @@ func (d *Duration) fromText(text string) error {
 }
 
 func parseDuration(text string) (time.Duration, error) {
-	invalid := fmt.Errorf("%q is no length of time; write a whole number and ms, s, m, h or d, such as 24h", text)
+	invalid := fmt.Errorf("%s is no length of time; write a whole number and ms, s, m, h or d, such as 24h", shown(text))
 	match := durationText.FindStringSubmatch(text)
 	if match == nil {
 		return 0, invalid
@@ -260,7 +267,7 @@ func parseDuration(text string) (time.Duration, error) {
 	count, err := strconv.ParseInt(strings.TrimSuffix(text, match[1]), 10, 64)
 	unit := units[match[1]]
 	if err != nil || count > int64(100*365*24*time.Hour/unit) {
-		return 0, fmt.Errorf("%q is longer than 100 years", text)
+		return 0, fmt.Errorf("%s is longer than 100 years", shown(text))
 	}
 	return time.Duration(count) * unit, nil
 }
@@ -292,7 +299,7 @@ func (*Rate) pattern() string { return rateText.String() }
 func (r *Rate) fromText(text string) error {
 	match := rateText.FindStringSubmatch(text)
 	if match == nil {
-		return fmt.Errorf("%q is no rate; write a number of calls and s, min, h or d, such as 30/min", text)
+		return fmt.Errorf("%s is no rate; write a number of calls and s, min, h or d, such as 30/min", shown(text))
 	}
 	count, err := strconv.Atoi(match[1])
 	if err != nil {
@@ -312,5 +319,5 @@ func (a *AsOf) fromText(text string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is no point in time; write file, a date such as 2026-01-31, or a date-time such as 2026-01-31T08:00:00Z", text)
+	return fmt.Errorf("%s is no point in time; write file, a date such as 2026-01-31, or a date-time such as 2026-01-31T08:00:00Z", shown(text))
 }

@@ -1,10 +1,13 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,7 +47,10 @@ func (c *Contract) validate(d *decoder) {
 	for _, purpose := range c.Purposes {
 		v.purpose(join("purposes", purpose.Name), purpose.Name, purpose.Value)
 	}
-	v.failures("failures", c.Failures, nil)
+	v.failures("", c.Failures, nil)
+	if v.has("failures") && len(c.Tools) > 0 && !v.usesHTTP() && !v.d.failed["failures"] {
+		v.fail("failures", "no tool has an http backend whose responses the rules could read; leave failures out")
+	}
 	for _, tool := range c.Tools {
 		v.tool(join("tools", tool.Name), tool.Name, tool.Value)
 	}
@@ -55,17 +61,21 @@ func (v validator) fail(path, format string, args ...any) { v.d.failAt(path, for
 // has reports whether the file has a key at this path, whatever its value.
 func (v validator) has(path string) bool { _, ok := v.d.places[path]; return ok }
 
+// readable reports whether the file has a key at this path whose value could
+// be read, so that what is reported already is not reported again.
+func (v validator) readable(path string) bool { return v.has(path) && !v.d.failed[path] }
+
 func (v validator) service() {
-	if v.has("remit") && v.Remit != 1 {
+	if v.readable("remit") && v.Remit != 1 {
 		v.fail("remit", "this is no version of the contract format; valid: 1")
 	}
 	if v.Service != "" && !serviceName.MatchString(v.Service) {
-		v.fail("service", "%q is no service name; use up to 64 lower-case letters, digits and hyphens, such as lamp-shop", v.Service)
+		v.fail("service", "%s is no service name; use up to 64 lower-case letters, digits and hyphens, such as lamp-shop", shown(v.Service))
 	}
-	if v.has("tools") && len(v.Tools) == 0 {
+	if v.readable("tools") && len(v.Tools) == 0 {
 		v.fail("tools", "no tool is declared; name at least one")
 	}
-	if v.Budget != nil && (v.Budget.Executions < 1 || v.Budget.Executions > 100) {
+	if v.readable("budget.executions") && (v.Budget.Executions < 1 || v.Budget.Executions > 100) {
 		v.fail("budget.executions", "%d is out of range; valid: 1 to 100", v.Budget.Executions)
 	}
 }
@@ -76,42 +86,46 @@ func (v validator) expose() {
 	}
 	for i, origin := range v.Expose.Origins {
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
-			v.fail(fmt.Sprintf("expose.origins[%d]", i), "%q is no web origin; write scheme and host alone, such as https://shop.example", origin)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != origin || origin != strings.ToLower(origin) {
+			v.fail(fmt.Sprintf("expose.origins[%d]", i), "%s is no web origin; write scheme and host alone in lower case, such as https://shop.example", shown(origin))
+			continue
+		}
+		if port := u.Port(); u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
+			v.fail(fmt.Sprintf("expose.origins[%d]", i), "a browser leaves the port %s of %s out of the origin; write %s", port, u.Scheme, strings.TrimSuffix(origin, ":"+port))
 		}
 	}
 	for i, host := range v.Expose.Hosts {
-		if u, err := url.Parse("https://" + host); err != nil || u.Host != host || u.Hostname() == "" {
-			v.fail(fmt.Sprintf("expose.hosts[%d]", i), "%q is no host; write a name with its port, if any, such as tools.shop.example", host)
+		if u, err := url.Parse("https://" + host); err != nil || u.Host != host || u.Hostname() == "" || host != strings.ToLower(host) {
+			v.fail(fmt.Sprintf("expose.hosts[%d]", i), "%s is no host; write a name in lower case with its port, if any, such as tools.shop.example", shown(host))
 		}
 	}
-	if v.Expose.Rate != nil && v.Expose.Reads != Anonymous {
+	if v.has("expose.rate") && !v.has("expose.reads") {
 		v.fail("expose.rate", "a rate bounds anonymous callers and none are permitted; add reads: anonymous or leave rate out")
 	}
-	if v.Expose.Reads == Anonymous && v.Expose.Rate == nil {
+	if v.Expose.Reads == Anonymous && !v.has("expose.rate") {
 		v.fail("expose.reads", "anonymous reads need a rate; add one, such as rate: 30/min")
 	}
 }
 
 func (v validator) data() {
 	switch {
-	case v.Data == nil && len(v.Columns) > 0:
+	case !v.has("data") && len(v.Columns) > 0:
 		v.fail("columns", "columns without data; add data: {file: …}")
-	case v.Data != nil && len(v.Columns) == 0:
+	case v.Data != nil && len(v.Columns) == 0 && !v.d.failed["columns"]:
 		v.fail("data", "data without columns; a column that is not named is not loaded, so name those that the tools use")
 	}
 	if v.Data != nil {
-		v.delimiter("data.delimiter", v.Data.Delimiter)
+		v.file("data", v.Data.File, v.Data.Format, v.Data.Delimiter)
 	}
 	if v.Evidence != nil {
-		v.delimiter("evidence.delimiter", v.Evidence.Delimiter)
-		if v.Data == nil {
+		v.file("evidence", v.Evidence.File, v.Evidence.Format, v.Evidence.Delimiter)
+		if !v.has("data") {
 			v.fail("evidence", "evidence speaks of products and there are none; add data: {file: …}")
 		}
 	}
 	var ids []string
 	for _, column := range v.Columns {
-		if column.Value.ID {
+		if place := join("columns", column.Name); column.Value.ID || v.d.failed[place] || v.d.failed[place+".id"] {
 			ids = append(ids, column.Name)
 		}
 	}
@@ -123,9 +137,24 @@ func (v validator) data() {
 	}
 }
 
-func (v validator) delimiter(path, delimiter string) {
-	if delimiter != "" && (utf8.RuneCountInString(delimiter) != 1 || strings.ContainsAny(delimiter, "\"\r\n")) {
-		v.fail(path, "%q is no delimiter; write one character, such as ; or \"\\t\"", delimiter)
+// extensions are the file names that say how a file is written.
+var extensions = map[string]Format{".csv": formatCSV, ".jsonl": formatJSONL, ".ndjson": formatJSONL, ".json": formatJSON}
+
+func (v validator) file(path, name string, format Format, delimiter string) {
+	byName, known := extensions[strings.ToLower(filepath.Ext(name))]
+	if format == "" {
+		format = byName
+	}
+	if name != "" && !known && !v.has(path+".format") {
+		v.fail(path+".file", "the name %s does not say how the file is written; add format: one of %s", shown(name), strings.Join(new(Format).words(), ", "))
+	}
+	r, size := utf8.DecodeRuneInString(delimiter)
+	switch {
+	case delimiter == "":
+	case size != len(delimiter) || strings.ContainsAny(delimiter, "\"\r\n") || unicode.In(r, unicode.L, unicode.N):
+		v.fail(path+".delimiter", "%s is no delimiter; write one character, such as \";\" or \"\\t\"", shown(delimiter))
+	case format != formatCSV && format != "":
+		v.fail(path+".delimiter", "a %s file has no delimiter; valid on: %s", format, formatCSV)
 	}
 }
 
@@ -140,12 +169,15 @@ var columnKeys = []struct {
 	{"unit", []Type{Integer, Decimal}},
 	{"true", []Type{Boolean}},
 	{"false", []Type{Boolean}},
+	{"label.lowest", []Type{Integer, Decimal, Money}},
+	{"label.highest", []Type{Integer, Decimal, Money}},
+	{"label.true", []Type{Boolean}},
 	{"prefer", []Type{Integer, Decimal, Money, Boolean}},
 }
 
 func (v validator) column(path, name string, c *Column) {
 	if !columnName.MatchString(name) {
-		v.fail(path, "%q is no column name; use up to 64 lower-case letters, digits and underscores, such as price, and header: for the file's own", name)
+		v.fail(path, "%s is no column name; use up to 64 lower-case letters, digits and underscores, such as price, and header: for the file's own", shown(name))
 	}
 	kind := c.Kind()
 	switch {
@@ -154,6 +186,8 @@ func (v validator) column(path, name string, c *Column) {
 		return
 	case c.ID && (c.Unknown != nil || c.Volatile):
 		v.fail(path, "every row has an id that does not change; leave unknown and volatile out")
+	case kind == "" && (v.d.failed[path] || v.d.failed[path+".id"]):
+		return // whether it needs a type is not known
 	case kind == "" && !v.has(path+".type"):
 		v.fail(path, "the key type is missing; valid: %s", strings.Join(new(Type).words(), ", "))
 		return
@@ -173,38 +207,44 @@ func (v validator) typed(path string, kind Type, c *Column) {
 	case Money:
 		v.money(path, c)
 	case Decimal:
-		if c.Scale < 1 || c.Scale > 9 {
-			v.fail(path, "a decimal column needs scale, the number of its decimal digits: 1 to 9")
+		if !v.has(path + ".scale") {
+			v.fail(path, "the key scale is missing: the number of decimal digits of the values, 1 to 9")
+		} else if v.readable(path+".scale") && (c.Scale < 1 || c.Scale > 9) {
+			v.fail(path+".scale", "%d is out of range; write the number of decimal digits of the values, 1 to 9", c.Scale)
 		}
 	case Boolean:
 		v.boolean(path, c)
 	}
 	if c.Unit != "" && !unitCode.MatchString(c.Unit) {
-		v.fail(path+".unit", "%q is no UN/CEFACT Recommendation 20 code; write two or three capital letters and digits, such as LUM (lumen) or CMT (centimetre)", c.Unit)
+		v.fail(path+".unit", "%s is no UN/CEFACT Recommendation 20 code; write two or three capital letters or digits, such as LUM (lumen) or CMT (centimetre)", shown(c.Unit))
 	}
+	v.tokens(path, c)
+	v.example(path, kind, c)
 	valid := []Direction{Lowest, Highest}
 	if kind == Boolean {
 		valid = []Direction{TrueFirst}
+	}
+	if kind == Text || kind == URL {
+		return // prefer is refused as a whole
 	}
 	for i, direction := range c.Prefer {
 		place := fmt.Sprintf("%s.prefer[%d]", path, i)
 		if !slices.Contains(valid, direction) && direction != "" {
 			v.fail(place, "a column of type %s cannot prefer %s; valid: %s", kind, direction, strings.Join(texts(valid...), ", "))
 		}
-		if slices.Contains(c.Prefer[:i], direction) {
+		if direction != "" && slices.Contains(c.Prefer[:i], direction) {
 			v.fail(place, "%s stands twice; keep one", direction)
 		}
 	}
-	v.example(path, kind, c)
 }
 
 func (v validator) money(path string, c *Column) {
-	if c.Currency == "" {
+	if !v.has(path + ".currency") {
 		v.fail(path, "the key currency is missing: the ISO 4217 code of the amounts, such as EUR")
 	}
 	exponent, known := Exponent(c.Currency)
 	if c.Currency != "" && !known {
-		v.fail(path+".currency", "%q is no ISO 4217 code; valid: EUR, USD, GBP and the standard's others", c.Currency)
+		v.fail(path+".currency", "%s is no ISO 4217 code; valid: EUR, USD, GBP and the standard's others", shown(c.Currency))
 	}
 	switch {
 	case c.From == "" && !v.has(path+".from"):
@@ -220,6 +260,18 @@ func (v validator) boolean(path string, c *Column) {
 			v.fail(path, `the key %s is missing: the texts that stand for it, such as "true": ["yes"], "false": ["no"]`, key)
 		}
 	}
+	for _, list := range []struct {
+		key    string
+		tokens []Token
+	}{{"true", c.True}, {"false", c.False}} {
+		if list.tokens != nil && len(list.tokens) == 0 {
+			v.fail(path+"."+list.key, "no text stands for it; write at least one, such as %s: [%s]", strconv.Quote(list.key), map[string]string{"true": "yes", "false": "no"}[list.key])
+		}
+	}
+}
+
+// tokens checks that each text of the file means one thing.
+func (v validator) tokens(path string, c *Column) {
 	meaning := map[Token]string{}
 	for _, list := range []struct {
 		key    string
@@ -227,7 +279,7 @@ func (v validator) boolean(path string, c *Column) {
 	}{{"true", c.True}, {"false", c.False}, {"unknown", c.Unknown}} {
 		for i, token := range list.tokens {
 			if other, taken := meaning[token]; taken {
-				v.fail(fmt.Sprintf("%s.%s[%d]", path, list.key, i), "%q means %s already; a text means one thing", token, other)
+				v.fail(fmt.Sprintf("%s.%s[%d]", path, list.key, i), "%s means %s already; a text means one thing", shown(string(token)), other)
 			}
 			meaning[token] = list.key
 		}
@@ -242,19 +294,17 @@ func (v validator) example(path string, kind Type, c *Column) {
 	valid, want := true, ""
 	switch kind {
 	case Integer:
-		_, whole := number.Scaled(0)
-		valid, want = err == nil && whole, "a whole number"
+		valid, want = err == nil && number.whole(), "a whole number"
 	case Money:
-		_, whole := number.Scaled(0)
-		valid, want = err == nil && whole, "a whole number of minor units, such as 6000"
+		valid, want = err == nil && number.whole(), "a whole number of minor units, such as 6000"
 	case Decimal:
-		_, exact := number.Scaled(c.Scale)
-		valid, want = err == nil && exact, fmt.Sprintf("a number with at most %d decimals", c.Scale)
+		_, exact := number.Scaled(min(max(c.Scale, 0), 9))
+		valid, want = err == nil && exact, fmt.Sprintf("a number with at most %d digits after the point", c.Scale)
 	case Boolean:
 		valid, want = c.Example == "true" || c.Example == "false", "true or false"
 	}
 	if !valid {
-		v.fail(path+".example", "%q does not fit the column; write %s", c.Example, want)
+		v.fail(path+".example", "%s does not fit the column; write %s", shown(string(c.Example)), want)
 	}
 }
 
@@ -268,21 +318,29 @@ func (v validator) members() {
 		}
 		taken[member] = column.Name
 	}
+	headers := map[string]string{}
+	for _, column := range v.Columns {
+		header := cmp.Or(column.Value.Header, column.Name)
+		if other, ok := headers[header]; ok {
+			v.fail(join("columns", column.Name), "the header %s is read by column %s already; keep one, or name another with header:", shown(header), other)
+		}
+		headers[header] = column.Name
+	}
 }
 
 func (v validator) purpose(path, name string, p *Purpose) {
 	if !columnName.MatchString(name) {
-		v.fail(path, "%q is no purpose name; use up to 64 lower-case letters, digits and underscores, such as colour_matching", name)
+		v.fail(path, "%s is no purpose name; use up to 64 lower-case letters, digits and underscores, such as colour_matching", shown(name))
 	}
 	switch {
 	case p.Method == MethodNone:
 		v.withoutMethod(path, p)
-	case p.Method != "" && len(p.Criteria) == 0:
+	case p.Method != "" && len(p.Criteria) == 0 && !v.d.failed[path+".criteria"]:
 		v.fail(path, "a purpose with a method needs criteria, such as criteria: [{property: ra, at_least: 90}]; or method: none with needs")
-	case p.Method != "" && v.Evidence == nil:
+	case p.Method != "" && len(p.Criteria) > 0 && !v.has("evidence"):
 		v.fail(path+".criteria", "criteria are decided from evidence and there is none; add evidence: {file: …}")
 	}
-	if p.Scope != nil {
+	if p.Scope != nil && v.readable(path+".scope.between") {
 		v.bounds(path+".scope.between", p.Scope.Between)
 	}
 	for i, criterion := range p.Criteria {
@@ -291,7 +349,7 @@ func (v validator) purpose(path, name string, p *Purpose) {
 }
 
 func (v validator) withoutMethod(path string, p *Purpose) {
-	if len(p.Needs) == 0 {
+	if len(p.Needs) == 0 && !v.d.failed[path+".needs"] {
 		v.fail(path, "method: none can only answer insufficient_evidence; name in needs the evidence that would be needed")
 	}
 	for _, key := range []string{"criteria", "scope", "accepts"} {
@@ -311,13 +369,18 @@ func (v validator) criterion(path string, c Criterion) {
 	if limits != 1 {
 		v.fail(path, "a criterion has exactly one limit; valid: at_least, at_most, between")
 	}
-	if v.has(path + ".between") {
+	if v.readable(path + ".between") {
 		v.bounds(path+".between", c.Between)
 	}
 }
 
 func (v validator) bounds(path string, bounds []Number) {
-	if v.has(path) && (len(bounds) != 2 || bounds[0].Cmp(bounds[1]) > 0) {
+	for i := range bounds {
+		if !v.readable(fmt.Sprintf("%s[%d]", path, i)) {
+			return
+		}
+	}
+	if len(bounds) != 2 || bounds[0].Cmp(bounds[1]) > 0 {
 		v.fail(path, "write the lower and the upper bound, such as [-0.0054, 0.0054]")
 	}
 }
@@ -335,12 +398,12 @@ var promiseWords = []struct {
 
 func (v validator) tool(path, name string, t *Tool) {
 	if !toolName.MatchString(name) {
-		v.fail(path, "%q is no tool name; use 1 to 128 of A-Z, a-z, 0-9, _, . and -", name)
+		v.fail(path, "%s is no tool name; use 1 to 128 of A-Z, a-z, 0-9, _, . and -", shown(name))
 	}
 	words := nameWords(name)
 	for _, row := range promiseWords {
-		if slices.Contains(words, row.word) && !slices.Contains(row.in, t.Promise) {
-			v.fail(path, "the name says %q and the promise %s does not give that; name what is returned, such as search_lamps or rank_lamps_by_preference", row.word, t.Promise)
+		if slices.Contains(words, row.word) && !slices.Contains(row.in, t.Promise) && (t.Promise != "" || row.in == nil) {
+			v.fail(path, "the name says %s and %s does not give that; name what is returned, such as search_lamps or rank_lamps_by_preference", row.word, promised(t.Promise))
 		}
 	}
 	if n := utf8.RuneCountInString(t.Description); n > maxDescription {
@@ -357,16 +420,25 @@ func (v validator) tool(path, name string, t *Tool) {
 	v.catalogueTool(path, t)
 }
 
-// nameWords splits a name at everything but letters and before each capital
-// that follows a small letter, in lower case.
+func promised(p Promise) string {
+	if p == "" {
+		return "no promise"
+	}
+	return "the promise " + string(p)
+}
+
+// nameWords splits a name at everything but letters, before each capital that
+// follows a small letter and before the last capital of several that a small
+// letter follows, in lower case: findBESTLamps has the words find, best, lamps.
 func nameWords(name string) []string {
 	var spaced strings.Builder
-	small := false
-	for _, r := range name {
-		if unicode.IsUpper(r) && small {
+	letters := []rune(name)
+	for i, r := range letters {
+		after := i > 0 && unicode.IsLower(letters[i-1])
+		before := i > 0 && i+1 < len(letters) && unicode.IsUpper(letters[i-1]) && unicode.IsLower(letters[i+1])
+		if unicode.IsUpper(r) && (after || before) {
 			spaced.WriteByte(' ')
 		}
-		small = unicode.IsLower(r)
 		spaced.WriteRune(unicode.ToLower(r))
 	}
 	return strings.FieldsFunc(spaced.String(), func(r rune) bool { return !unicode.IsLetter(r) })
@@ -403,7 +475,7 @@ func (v validator) keys(path string, t *Tool) {
 }
 
 func (v validator) catalogueTool(path string, t *Tool) {
-	if v.Data == nil {
+	if !v.has("data") {
 		v.fail(path, "the tool answers from the catalogue and there is none; add data: {file: …} and columns, or a backend to the tool")
 		return
 	}
@@ -411,6 +483,9 @@ func (v validator) catalogueTool(path string, t *Tool) {
 		v.fail(path+".effect", "a tool over the catalogue changes nothing; valid: read")
 	}
 	v.filters(path+".filters", t)
+	if t.Format == CatalogueV1 && t.Unknown != "" && t.Unknown != UnknownLast {
+		v.fail(path+".unknown", "in catalogue-v1 an unknown value comes last; valid: last, or format: catalogue-v2")
+	}
 	switch t.Promise {
 	case RankPreferences:
 		v.preferences(path, t)
@@ -434,7 +509,7 @@ func (v validator) filters(path string, t *Tool) {
 		place := join(path, filter.Name)
 		column, ok := v.Columns.Get(filter.Name)
 		if !ok {
-			v.fail(place, "no column is named %s; valid: %s", filter.Name, strings.Join(Nearest(filter.Name, v.Columns.Names()), ", "))
+			v.fail(place, "no column is named %s; valid: %s", named(filter.Name), strings.Join(Nearest(filter.Name, v.Columns.Names()), ", "))
 			continue
 		}
 		for _, op := range filter.Value.Ops {
@@ -445,6 +520,9 @@ func (v validator) filters(path string, t *Tool) {
 	}
 	taken := map[string]string{}
 	for _, argument := range v.FilterArguments(t) {
+		if argument.Op == "" {
+			continue // it could not be read, and is reported
+		}
 		if other, ok := taken[argument.Name]; ok {
 			v.fail(join(path, argument.Column), "the filter %s is that of column %s already; rename one", argument.Name, other)
 		}
@@ -471,10 +549,16 @@ func (v validator) preferences(path string, t *Tool) {
 		v.fail(path, "no column declares a preference; add one, such as prefer: lowest on a price")
 		return
 	}
+	if v.readable(path+".preferences") && len(t.Preferences) == 0 {
+		v.fail(path+".preferences", "an empty list permits none; name some of: %s; or leave the key out for all", strings.Join(names, ", "))
+	}
 	for i, name := range t.Preferences {
+		if name == "" {
+			continue
+		}
 		place := fmt.Sprintf("%s.preferences[%d]", path, i)
 		if !slices.Contains(names, name) {
-			v.fail(place, "no column declares the preference %s; valid: %s", name, strings.Join(names, ", "))
+			v.fail(place, "no column declares the preference %s; valid: %s", named(name), strings.Join(Nearest(name, names), ", "))
 		}
 		if slices.Contains(t.Preferences[:i], name) {
 			v.fail(place, "%s stands twice; keep one", name)
@@ -484,12 +568,22 @@ func (v validator) preferences(path string, t *Tool) {
 
 func (v validator) assessing(path string, t *Tool) {
 	if len(v.Purposes) == 0 {
+		if v.d.failed["purposes"] {
+			return
+		}
 		v.fail(path, "no purpose is declared to assess for; add purposes")
 		return
 	}
+	if v.readable(path+".purposes") && len(t.Purposes) == 0 {
+		v.fail(path+".purposes", "an empty list answers none; name some of: %s; or leave the key out for all", strings.Join(v.Purposes.Names(), ", "))
+	}
+	v.once(path+".purposes", t.Purposes)
 	for i, name := range t.Purposes {
+		if name == "" {
+			continue
+		}
 		if _, ok := v.Purposes.Get(name); !ok {
-			v.fail(fmt.Sprintf("%s.purposes[%d]", path, i), "no purpose is named %s; valid: %s", name, strings.Join(v.Purposes.Names(), ", "))
+			v.fail(fmt.Sprintf("%s.purposes[%d]", path, i), "no purpose is named %s; valid: %s", named(name), strings.Join(v.Purposes.Names(), ", "))
 		}
 	}
 	if t.Format != CatalogueV1 {
@@ -503,23 +597,20 @@ func (v validator) assessing(path string, t *Tool) {
 }
 
 func (v validator) lookup(path string, t *Tool) {
-	if t.By == "" {
-		v.fail(path, "a lookup needs by: the column that identifies a row; valid: %s", v.IDColumn())
-	} else if t.By != v.IDColumn() {
-		v.fail(path+".by", "%s does not identify a row; valid: %s", t.By, v.IDColumn())
+	id := v.IDColumn()
+	switch {
+	case id == "": // reported at columns
+	case !v.has(path + ".by"):
+		v.fail(path, "a lookup needs by: the column that identifies a row; valid: %s", id)
+	case t.By != id && t.By != "":
+		v.fail(path+".by", "%s does not identify a row; valid: %s", named(t.By), id)
+	case id == requestID:
+		v.fail(path+".by", "%s is a member of every request; name the column otherwise and say header: %s", id, id)
 	}
 	if t.Format == CatalogueV1 {
 		v.fail(path+".format", "catalogue-v1 has no lookup; valid: catalogue-v2")
 	}
 }
 
-// Advice lists what is permitted and unwise.
-func (c *Contract) Advice() []string {
-	var advice []string
-	for _, tool := range c.Tools {
-		if n := len(tool.Name); n > advisedName {
-			advice = append(advice, fmt.Sprintf("tools.%s: the name has %d characters; some agents read %d", tool.Name, n, advisedName))
-		}
-	}
-	return advice
-}
+// requestID is the member of every catalogue request beside its arguments.
+const requestID = "request_id"
