@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"remit.example/contract"
 )
 
 // update rewrites golden files and documented sessions.
@@ -109,4 +111,21 @@ func words(command string) (list []string, ok bool) {
 		list = append(list, strings.Fields(part)...)
 	}
 	return list, strings.Count(command, "'")%2 == 0
+}
+
+// TestDocumentedContract holds the README's contract to the rules that it
+// teaches.
+func TestDocumentedContract(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), fence+"yaml\n")
+	source, _, closed := strings.Cut(after, fence)
+	if !found || !closed {
+		t.Fatal("the README shows no contract")
+	}
+	if _, err := contract.Parse("README.md", []byte(source)); err != nil {
+		t.Error(err)
+	}
 }
