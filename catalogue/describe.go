@@ -153,7 +153,7 @@ func (t *Tool) filterDescription(f contract.FilterArgument) string {
 	}
 	return map[contract.FilterOp]string{
 		contract.Max: "Highest " + name + unit + ", inclusive.", contract.Min: "Lowest " + name + unit + ", inclusive.",
-		contract.Equals: "Exact " + name + unit + ".", contract.Words: "Words that must all occur in the " + name + ".",
+		contract.Equals: "Only records whose " + name + unit + " is exactly this.", contract.Words: "Words that must all occur in the " + name + ".",
 	}[f.Op]
 }
 
