@@ -55,6 +55,7 @@ func TestClassifyOfErrors(t *testing.T) {
 		{"a cut answer", fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), lost, open},
 		{"closed", net.ErrClosed, lost, open},
 		{"the attempt's own timeout", context.DeadlineExceeded, lost, open},
+		{"a timeout beside another error", errors.Join(&net.AddrError{}, context.DeadlineExceeded), lost, open},
 		{"a read timeout", &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, lost, open},
 		{"a timeout of another kind", &url.Error{Op: "Get", Err: timeout{}}, lost, open},
 		{"prose", errors.New("503 Service Unavailable, please retry"), prose, prose},

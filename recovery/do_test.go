@@ -130,6 +130,7 @@ func TestAWaitThatReachesTheDeadlineEndsTheTaskNow(t *testing.T) {
 func TestJitterIsPositiveAndStaysBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		task := &recovery.Task[string, string]{Effect: record.Read, Jitter: 50 * time.Millisecond}
+		waits := map[time.Duration]bool{}
 		for range 200 {
 			ctx, cancel := context.WithTimeout(t.Context(), 1020*time.Millisecond)
 			begin := time.Now()
@@ -138,8 +139,13 @@ func TestJitterIsPositiveAndStaysBeforeTheDeadline(t *testing.T) {
 			}
 			if waited := time.Since(begin); waited < time.Second || waited >= 1020*time.Millisecond {
 				t.Fatalf("waited %v", waited)
+			} else {
+				waits[waited] = true
 			}
 			cancel()
+		}
+		if len(waits) < 5 {
+			t.Errorf("the only waits are %v", waits)
 		}
 	})
 }
@@ -429,6 +435,27 @@ func TestAStatusThatIsSettledIsTheResult(t *testing.T) {
 	}
 	if now := task.Clock.Now(); !now.Equal(time.Unix(0, 700e6)) {
 		t.Errorf("the clock stands at %v", now)
+	}
+}
+
+func TestAStatusThatSaysNotAppliedEndsAsItsCode(t *testing.T) {
+	task := simulated(record.Unsafe)
+	task.Status = func(context.Context, string, *record.Record) (string, error) {
+		return "", &record.Record{Code: record.AccessDenied, Outcome: record.NotApplied}
+	}
+	_, err := recovery.Do(t.Context(), task, "", failing(code(record.OutcomeUnknown)).call)
+	wantEnd(t, err, record.Refused, 1)
+}
+
+func TestAnUnknownOutcomeStaysUnknownWhenTheStatusIsTooLate(t *testing.T) {
+	for _, failure := range []record.Code{record.OutcomeUnknown, record.InProgress} {
+		task := simulated(record.Unsafe)
+		task.Status = func(context.Context, string, *record.Record) (string, error) {
+			t.Error("the status was asked for")
+			return "", nil
+		}
+		_, err := recovery.Do(t.Context(), task, "", failing(&record.Record{Code: failure, RetryAfterMS: ms(60_001)}).call)
+		wantEnd(t, err, record.UnknownOutcome, 1)
 	}
 }
 

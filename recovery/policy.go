@@ -16,22 +16,22 @@ type Digest uint64
 // History is all that the policy remembers of a task. Its zero value is a
 // task that has not begun.
 type History struct {
-	Executions int   // started so far
-	Renewals   int   // authentications confirmed as renewed
-	Checks     int   // status checks asked for; no executions
-	FirstMS    int64 // when the first execution started
-	LastMS     int64 // when the last event happened; never decreases
+	Executions int   `json:"executions"` // started so far
+	Renewals   int   `json:"renewals"`   // authentications confirmed as renewed
+	Checks     int   `json:"checks"`     // status checks asked for; no executions
+	FirstMS    int64 `json:"first_ms"`   // when the first execution started
+	LastMS     int64 `json:"last_ms"`    // when the last event happened; never decreases
 	// Refused holds the digests of the inputs that were refused, oldest
 	// first, then zeros. It stays empty until INVALID_ARGUMENT.
-	Refused [maxRefused]Digest
+	Refused [maxRefused]Digest `json:"refused,omitzero"`
 }
 
 // Limits bound a task. Times are milliseconds on the clock of now_ms.
 type Limits struct {
-	Executions int   // executions in all, at least 1
-	MinDelayMS int64 // the shortest wait before an unchanged repetition, at least 0
-	CapMS      int64 // the longest wait; 0 = none
-	DeadlineMS int64 // when the task must be over; 0 = none
+	Executions int   `json:"executions"`   // executions in all, at least 1
+	MinDelayMS int64 `json:"min_delay_ms"` // the shortest wait before an unchanged repetition, at least 0
+	CapMS      int64 `json:"cap_ms"`       // the longest wait; 0 = none
+	DeadlineMS int64 `json:"deadline_ms"`  // when the task must be over; 0 = none
 }
 
 // Kind says what happened.
@@ -50,15 +50,15 @@ const (
 
 // Event is what happened last, as typed members alone: no message is read.
 type Event struct {
-	Kind        Kind
-	Code        record.Code // of the failure, or of the status check's failure
-	Of          record.Code // Checked: the code that led to the check
-	WaitMS      int64       // the server's wait, at least 0; 0 where none is stated
-	JitterMS    int64       // is added to a wait; a negative one counts as 0
-	Forbidden   bool        // the record forbids any retry
-	NotApplied  bool        // the record says that the write had no effect
-	Input       Digest      // Corrected: the refused input
-	Replacement Digest      // Corrected: the input offered in its place
+	Kind        Kind        `json:"kind"`
+	Code        record.Code `json:"code,omitempty"`        // of the failure, or of the status check's failure
+	Of          record.Code `json:"of,omitempty"`          // Checked: the code that led to the check
+	WaitMS      int64       `json:"wait_ms,omitempty"`     // the server's wait, at least 0; 0 where none is stated
+	JitterMS    int64       `json:"jitter_ms,omitempty"`   // is added to a wait; a negative one counts as 0
+	Forbidden   bool        `json:"forbidden,omitempty"`   // the record forbids any retry
+	NotApplied  bool        `json:"not_applied,omitempty"` // the record says that the write had no effect
+	Input       Digest      `json:"input,omitempty"`       // Corrected: the refused input
+	Replacement Digest      `json:"replacement,omitempty"` // Corrected: the input offered in its place
 }
 
 // Failure is the Failed event of a record.
@@ -80,17 +80,17 @@ func Failure(r *record.Record) Event {
 
 // Decision is what the policy permits.
 type Decision struct {
-	Action record.Next // "" = complete
-	WaitMS int64       // before the action, milliseconds
+	Action record.Next `json:"action"`  // "" = complete
+	WaitMS int64       `json:"wait_ms"` // before the action, milliseconds
 	// OnStatus: what follows the wait is a status check, not an execution.
-	OnStatus bool
+	OnStatus bool `json:"on_status"`
 	// Disposition is how the task ended; "" while it goes on.
-	Disposition record.Disposition
+	Disposition record.Disposition `json:"disposition"`
 }
 
 // Decide is the policy. It is pure: the same arguments give the same history
 // and decision, and nothing else is read. A decision without a disposition
-// permits its action; after correct_input, authenticate, refresh_state and
+// permits its action: after correct_input, authenticate, refresh_state and
 // anything OnStatus the caller reports what came of it as the next event, and
 // a decision on that event without a disposition permits the next execution
 // (or, OnStatus, the next check). A clock that goes backwards stands still.

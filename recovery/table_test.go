@@ -134,6 +134,7 @@ func TestFill(t *testing.T) {
 		{"budget spent, status", record.Record{Code: "OUTCOME_UNKNOWN", Budget: &spent}, record.Unsafe, "check_status", "outcome_unknown", ""},
 		{"budget spent, in progress", record.Record{Code: "IN_PROGRESS", Budget: &spent}, record.Keyed, "wait_and_retry", "retry_exhausted", "must_reuse"},
 		{"forbidden", record.Record{Code: "OUTCOME_UNKNOWN", Retry: "forbidden"}, record.Keyed, "stop", "outcome_unknown", "must_reuse"},
+		{"forbidden success", record.Record{Code: "OK", Retry: "forbidden"}, record.Read, "", "success", ""},
 		{"success", record.Record{Code: "OK", Budget: &spent, Next: "stop", Key: "must_reuse"}, record.Read, "", "success", ""},
 	} {
 		r := tt.record

@@ -376,6 +376,44 @@ func TestADeadServerWasNotExecuted(t *testing.T) {
 	}
 }
 
+func TestAConnectionLostBeforeTheRequestLeftWasNotExecuted(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close() // within the TLS handshake
+		}
+	}()
+	for _, url := range []string{"https://" + listener.Addr().String(), "odd://no.such.scheme"} {
+		_, err = (&recovery.Transport{Base: new(http.Transport), Task: atOnce()}).RoundTrip(request(t, "POST", url, "pay"))
+		if end := wantEnd(t, err, record.RetryExhausted, 3); end.Record.Outcome != record.NotApplied {
+			t.Errorf("%s: %+v", url, end.Record)
+		}
+	}
+}
+
+func TestAFailureWhoseStatusIsSettledIsClosed(t *testing.T) {
+	var closed atomic.Int32
+	task := atOnce()
+	task.Status = func(context.Context, *http.Request, *record.Record) (*http.Response, error) {
+		return respond(200, "paid"), nil
+	}
+	transport := &recovery.Transport{Task: task, Base: roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 504, Body: closing{bytes.NewReader(make([]byte, 1<<20)), &closed}}, nil
+	})}
+	resp, err := transport.RoundTrip(request(t, "POST", "http://x.example", "pay"))
+	if err != nil || resp.StatusCode != 200 || closed.Load() != 1 {
+		t.Errorf("%v, %v, closed %d times", resp, err, closed.Load())
+	}
+}
+
 func TestABaseThatDoesNotTraceMayHaveSent(t *testing.T) {
 	odd := errors.New("the tunnel collapsed")
 	transport := &recovery.Transport{Task: atOnce(), Base: roundTrip(func(*http.Request) (*http.Response, error) { return nil, odd })}
