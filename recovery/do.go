@@ -191,7 +191,7 @@ func (r *run[In, Out]) failed(ctx context.Context, err error) (bool, error) {
 	if !r.begun {
 		r.begin()
 	}
-	r.limits = limitsOf(r.task.Limit, r.task.MinDelay, r.task.Cap, ctx, r.origin)
+	r.limits = limitsOf(ctx, r.origin, r.task.Limit, r.task.MinDelay, r.task.Cap)
 	if inner, ok := errors.AsType[*Ended](err); ok {
 		return true, r.end(inner.Record, Decision{Action: record.Stop, Disposition: inner.Disposition}, err)
 	}
@@ -389,8 +389,9 @@ func joined(err, also error) error {
 	return errors.Join(err, also)
 }
 
-// limitsOf turns a task's members into the policy's limits.
-func limitsOf(limit int, minDelay, longest time.Duration, ctx context.Context, origin time.Time) Limits {
+// limitsOf turns a task's members, and the context's deadline as time since
+// the task's origin, into the policy's limits.
+func limitsOf(ctx context.Context, origin time.Time, limit int, minDelay, longest time.Duration) Limits {
 	limits := Limits{
 		Executions: max(1, orDefault(limit, DefaultLimit)),
 		MinDelayMS: max(0, orDefault(minDelay, DefaultMinDelay)).Milliseconds(),
