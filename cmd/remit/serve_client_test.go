@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,10 +190,11 @@ func inspector(t *testing.T, args ...string) (code int, out string) {
 	return command.ProcessState.ExitCode(), stdout.String()
 }
 
-// TestInspector lists and calls tools with a client that is not Go's.
+// TestInspector lists and calls tools with a client that is not Go's, in both
+// eras: with initialize and, as it calls it, modern.
 func TestInspector(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts Node.js eight times")
+		t.Skip("it starts Node.js sixteen times")
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -208,22 +210,26 @@ func TestInspector(t *testing.T) {
 		"stdio": {"env", asRemit + "=1", program, "serve", folder, "--stdio"},
 		"http":  {r.url + "/mcp", "--transport", "http"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for _, c := range []struct {
-				args []string
-				code int
-				want string
-			}{
-				{[]string{"--method", "tools/list"}, 0, `"name":"rank_lights_by_declared_preferences"`},
-				{[]string{"--method", "tools/call", "--tool-name", "search_lights", "--tool-arg", "request_id=S1"}, 0, `"structuredContent":{"request_id":"S1","status":"matches"`},
-				{[]string{"--method", "tools/call", "--tool-name", "search_lights", "--tool-arg", "request_id=S3", "--tool-arg", "limits=1"}, 5, `"code":"INVALID_ARGUMENT"`},
-				{[]string{"--method", "tools/call", "--tool-name", "best_lights"}, 5, ""},
-			} {
-				code, out := inspector(t, append(append(target[:len(target):len(target)], c.args...), "--format", "json")...)
-				if code != c.code || !strings.Contains(out, c.want) {
-					t.Errorf("%v: got %d %s, want %d with %s", c.args, code, out, c.code, c.want)
-				}
-			}
-		})
+		for _, era := range []string{"legacy", "modern"} {
+			t.Run(name+"/"+era, func(t *testing.T) { inspect(t, append(slices.Clone(target), "--protocol-era", era)) })
+		}
+	}
+}
+
+func inspect(t *testing.T, target []string) {
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--method", "tools/list"}, 0, `"name":"rank_lights_by_declared_preferences"`},
+		{[]string{"--method", "tools/call", "--tool-name", "search_lights", "--tool-arg", "request_id=S1"}, 0, `"structuredContent":{"request_id":"S1","status":"matches"`},
+		{[]string{"--method", "tools/call", "--tool-name", "search_lights", "--tool-arg", "request_id=S3", "--tool-arg", "limits=1"}, 5, `"code":"INVALID_ARGUMENT"`},
+		{[]string{"--method", "tools/call", "--tool-name", "best_lights"}, 5, ""},
+	} {
+		code, out := inspector(t, append(append(slices.Clone(target), c.args...), "--format", "json")...)
+		if code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("%v: got %d %s, want %d with %s", c.args, code, out, c.code, c.want)
+		}
 	}
 }
