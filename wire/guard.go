@@ -193,8 +193,9 @@ func readBody(w http.ResponseWriter, r *http.Request) bool {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // a recorder in a test has none
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
-	_ = control.SetReadDeadline(time.Time{})
 	var tooLarge *http.MaxBytesError
+	// After an error the deadline stays, or net/http would wait for the rest of
+	// the body without one.
 	switch {
 	case errors.As(err, &tooLarge):
 		Refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("The body has over %d bytes.", MaxBody))
@@ -203,6 +204,7 @@ func readBody(w http.ResponseWriter, r *http.Request) bool {
 	case err != nil:
 		Refuse(w, http.StatusBadRequest, "The body could not be read.")
 	default:
+		_ = control.SetReadDeadline(time.Time{})
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		return true
 	}

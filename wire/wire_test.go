@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -467,5 +468,68 @@ func TestMetrics(t *testing.T) {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("no %s in\n%s", want, w.Body)
 		}
+	}
+}
+
+// pipes is a listener whose connections are made in memory, so that their
+// deadlines follow the clock of a test.
+type pipes struct {
+	made   chan net.Conn
+	closed chan struct{}
+}
+
+func newPipes() *pipes { return &pipes{made: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.made:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.closed); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
+
+func (p *pipes) dial() net.Conn {
+	client, server := net.Pipe()
+	p.made <- server
+	return client
+}
+
+// TestTimes holds slow callers to the limits of the package comment.
+func TestTimes(t *testing.T) {
+	const head = "POST /v1/tools/status HTTP/1.1\r\nHost: localhost\r\n"
+	for _, c := range []struct {
+		name, sent string
+		after      time.Duration
+		want       string // how the answer begins; "" for a connection that is closed
+	}{
+		{"a head that does not end", head, 10 * time.Second, ""},
+		{"a body that does not come", head + "Content-Length: 10\r\n\r\n{", 30 * time.Second, "HTTP/1.1 408"},
+		{"an idle connection", head + "Content-Length: 2\r\n\r\n{}", 2 * time.Minute, "HTTP/1.1 200"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := service(t, wire.Options{}, wiretest.Service{})
+				server := s.Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }))
+				listener := newPipes()
+				go func() { _ = server.Serve(listener) }()
+				connection := listener.dial()
+				start := time.Now()
+				if _, err := io.WriteString(connection, c.sent); err != nil {
+					t.Fatal(err)
+				}
+				got, _ := io.ReadAll(connection) // until the server closes it
+				if took := time.Since(start); took < c.after || took > c.after+time.Second {
+					t.Errorf("closed after %v, want %v", took, c.after)
+				}
+				if !strings.HasPrefix(string(got), c.want) || (c.want == "" && len(got) > 0) {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+				_ = server.Close()
+			})
+		})
 	}
 }

@@ -1,51 +1,44 @@
 // Shows answers without leaving the page, and lets calls and configurations be
-// copied. The page does its work without this file. Everything is put in as
-// text, never as markup.
+// copied. The page does its work without this file.
 "use strict";
 
-function element(name, text, className) {
-  const made = document.createElement(name);
-  made.textContent = text;
-  if (className) made.className = className;
-  return made;
+function note(target, sentence) {
+  const made = document.createElement("p");
+  made.className = "failed";
+  made.textContent = sentence;
+  target.replaceChildren(made);
 }
 
-function show(target, status, failed, sentence, body) {
-  target.replaceChildren(element("h4", status, failed ? "failed" : ""));
-  if (sentence) target.append(element("p", sentence));
-  if (body) target.append(element("pre", body));
-}
-
-async function call(form) {
-  const tool = form.dataset.tool;
-  const target = document.getElementById("answer-" + tool);
+// The answer is the part of the page that the form would lead to.
+async function send(form) {
+  const target = document.getElementById("answer-" + form.dataset.tool);
   try {
-    const response = await fetch("/v1/tools/" + encodeURIComponent(tool), {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: form.elements.input.value,
-    });
-    const text = (await response.text()).trimEnd();
-    const failed = !response.ok;
-    const { error = "", code = response.status } = failed ? JSON.parse(text) : {};
-    show(target, failed ? "Failure " + code : "Answer", failed, error, text);
+    const response = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+    const text = await response.text();
+    if (!response.ok) {
+      note(target, JSON.parse(text).error);
+      return;
+    }
+    const page = new DOMParser().parseFromString(text, "text/html");
+    target.replaceChildren(...page.getElementById(target.id).childNodes);
   } catch {
-    show(target, "No answer", true, "The server did not answer. Whether it ran the call is not known.", "");
+    note(target, "No answer came. Whether the call was executed is not known.");
   }
 }
 
 for (const form of document.querySelectorAll("form[data-tool]")) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    call(form);
+    send(form);
   });
 }
 
 for (const block of document.querySelectorAll("pre.copy")) {
   if (!navigator.clipboard) break;
-  const button = element("button", "Copy");
+  const button = document.createElement("button");
   button.type = "button";
-  button.setAttribute("aria-label", "Copy " + (block.previousElementSibling?.textContent ?? "this"));
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", "Copy: " + (block.previousElementSibling?.textContent ?? "this"));
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(block.textContent);
     button.textContent = "Copied";
