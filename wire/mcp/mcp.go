@@ -43,8 +43,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -196,11 +199,18 @@ func hasHTTP(t *tool.Tool) bool {
 	return ok && declared.Backend != nil && declared.Backend.HTTP != nil
 }
 
+// absent begins the methods of features that no capability declares. The
+// library would answer them with empty lists.
+var absent = []string{"prompts/", "resources/", "completion/", "logging/"}
+
 // middleware answers what the library would answer in its own order or words:
-// the tool list, in the contract's order and from one set, and a call of a
-// tool that there is not.
+// the tool list, in the contract's order and from one set, a call of a tool
+// that there is not, and a feature that there is not.
 func (s *Server) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		if slices.ContainsFunc(absent, func(prefix string) bool { return strings.HasPrefix(method, prefix) }) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not served; valid: tools/list, tools/call.", method)}
+		}
 		if params, ok := request.GetParams().(*sdk.CallToolParamsRaw); ok && params != nil {
 			if err := s.checkName(params.Name); err != nil {
 				return nil, err

@@ -190,6 +190,21 @@ func TestUnknownTool(t *testing.T) {
 	})
 }
 
+// TestAbsentFeatures checks that what is not declared is not answered either.
+func TestAbsentFeatures(t *testing.T) {
+	everywhere(t, wiretest.Service{}, func(t *testing.T, _ *wire.Service, session *sdk.ClientSession) {
+		c := session.InitializeResult().Capabilities
+		if c.Tools == nil || c.Prompts != nil || c.Resources != nil || c.Completions != nil {
+			t.Errorf("capabilities %+v", c)
+		}
+		_, err := session.ListPrompts(t.Context(), nil)
+		var protocol *jsonrpc.Error
+		if !errors.As(err, &protocol) || protocol.Code != jsonrpc.CodeMethodNotFound {
+			t.Errorf("prompts/list: %v", err)
+		}
+	})
+}
+
 func TestBrokenTool(t *testing.T) {
 	everywhere(t, wiretest.Service{Transport: breaks}, func(t *testing.T, _ *wire.Service, session *sdk.ClientSession) {
 		for name, code := range map[string]record.Code{"read": wire.Internal, "hold": record.OutcomeUnknown} {
