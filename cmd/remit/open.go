@@ -36,6 +36,7 @@ type opened struct {
 }
 
 // open reads contracts and their data; no path means the built-in examples.
+// Beside an error it has the files to watch, any of which may mend it.
 func open(paths []string) (*opened, error) { return openWith(paths, cursorKey()) }
 
 // cursorKey lasts for the process, so that cursors survive a reload.
@@ -73,7 +74,7 @@ func openWith(paths []string, key []byte) (*opened, error) {
 		}
 	}
 	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+		return o, errors.Join(faults...)
 	}
 	set, err := tool.NewSet(services...)
 	o.set = set
