@@ -81,7 +81,6 @@ var problemCases = []struct {
 	{"origins", lamps, []edit{{"[\"https://shop.example\"]", "[\"https://shop.example/\", shop.example, \"https://Shop.example\", \"https://shop.example:443\", \"*\"]"}}},
 	{"hosts", lamps, []edit{{"origins: [", "hosts: [\"https://tools.example\", Tools.example, \"tools.example:8080\"], origins: ["}}},
 	{"a rate for nobody", lamps, []edit{{"reads: anonymous, ", ""}}},
-	{"anonymous without a rate", lamps, []edit{{", rate: 30/min", ""}}},
 
 	// Data and columns.
 	{"columns without data", lamps, []edit{{"data: {file: products.csv, as_of: file, max_age: 24h}", ""}}},

@@ -68,7 +68,7 @@ type Expose struct {
 	Hosts   []string `key:"hosts" doc:"values of the Host header that are accepted besides loopback names, such as tools.shop.example"`
 	Origins []string `key:"origins" doc:"web origins whose pages may call, such as https://shop.example"`
 	Reads   Reads    `key:"reads" doc:"who may call tools whose effect is read; absent: those with a token"`
-	Rate    *Rate    `key:"rate" doc:"calls permitted to each anonymous caller, such as 30/min"`
+	Rate    *Rate    `key:"rate" doc:"calls permitted to each anonymous caller, such as 30/min; absent: 60/min"`
 }
 
 // Budget bounds the executions of one task.
@@ -100,11 +100,12 @@ type Column struct {
 	Volatile bool        `key:"volatile" doc:"whether the value is unknown once the data is stale"`
 	Show     bool        `key:"show" doc:"whether every item of an answer carries the value"`
 	Prefer   []Direction `key:"prefer,scalar" doc:"which values may be asked to come first; one or a list"`
-	Label    *Label      `key:"label" doc:"words for the bounded prose; absent: the column's name"`
+	Label    *Label      `key:"label" doc:"words for the bounded prose: the noun alone, or a mapping; absent: the column's name"`
 	Example  Token       `key:"example" doc:"a value to show in examples and messages"`
 }
 
-// Label holds the words of the bounded prose for one column.
+// Label holds the words of the bounded prose for one column. In the file a
+// text alone is the name.
 type Label struct {
 	Name    string `key:"name" doc:"noun before filter, ceiling and floor, such as light-output"`
 	Lowest  string `key:"lowest" doc:"what preferring low values asks for, such as a lower price"`

@@ -347,6 +347,15 @@ func fieldNames(fields []field) []string {
 	return names
 }
 
+// A label that is one text is the column's noun.
+func (l *Label) fromNode(d *decoder, n *node, path string) {
+	if n.kind == stringKind {
+		d.basic(n, path, reflect.ValueOf(&l.Name).Elem())
+		return
+	}
+	d.structure(n, path, reflect.ValueOf(l).Elem())
+}
+
 func (f *Filter) fromNode(d *decoder, n *node, path string) {
 	list := n
 	if n.kind != listKind {

@@ -78,6 +78,8 @@ func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
 		{lamps, edit{"file: products.csv", "file: products.csv, delimiter: \"\\t\""}},
 		{lamps, edit{"file: products.csv", "file: products.csv, format: csv, delimiter: ;"}},
 		{lamps, edit{"lumens: {type: integer", "lumens: {label: {name: light, highest: more light}, type: integer"}},
+		{lamps, edit{"lumens: {type: integer", "lumens: {label: light, type: integer"}},
+		{lamps, edit{"reads: anonymous, rate: 30/min", "reads: anonymous"}},
 		{parcels, edit{"status: 401", "status: \"401\""}},
 		{parcels, edit{"example: 7", "example: \"7\""}},
 		{parcels, edit{"remit: 1", "remit: 1\nbudget: {executions: 5}"}},

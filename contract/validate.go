@@ -102,9 +102,6 @@ func (v validator) expose() {
 	if v.has("expose.rate") && !v.has("expose.reads") {
 		v.fail("expose.rate", "a rate bounds anonymous callers and none are permitted; add reads: anonymous or leave rate out")
 	}
-	if v.Expose.Reads == Anonymous && !v.has("expose.rate") {
-		v.fail("expose.reads", "anonymous reads need a rate; add one, such as rate: 30/min")
-	}
 }
 
 func (v validator) data() {
