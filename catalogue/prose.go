@@ -122,7 +122,7 @@ func (w words) noMatches(r request) string {
 
 // order tells the first places and the preferences that decided them.
 func (w words) order(r request, rows []Row, total int) string {
-	preferences := w.deciding(r, rows)
+	preferences := w.deciding(r, rows, len(rows) < total)
 	var parts []string
 	for _, group := range ranks(rows) {
 		parts = append(parts, named(ids(group), group[0].Tied))
@@ -158,8 +158,8 @@ func placed(row Row) string {
 }
 
 // deciding names the preferences that decided a place among the rows, or all
-// of them where none did.
-func (w words) deciding(r request, rows []Row) string {
+// of them where none did, or where rows are left out that they placed too.
+func (w words) deciding(r request, rows []Row, more bool) string {
 	decided := map[int]bool{}
 	for _, row := range rows {
 		if row.DecidedBy >= 0 {
@@ -168,7 +168,7 @@ func (w words) deciding(r request, rows []Row) string {
 	}
 	var texts []string
 	for i, p := range r.preferences {
-		if decided[i] || len(decided) == 0 {
+		if decided[i] || more || len(decided) == 0 {
 			texts = append(texts, w.preference(p.preference))
 		}
 	}
