@@ -169,6 +169,9 @@ type assessment struct {
 type decided struct {
 	limit
 	finding
+	// byScope says that the records decide the limit, and that the decision is
+	// the scope's because the method is not established to speak of the item.
+	byScope bool
 }
 
 // The verdicts of an item.
@@ -189,15 +192,18 @@ func (a assessor) assess(row Row, records []EvidenceRecord) assessment {
 	}
 	for _, criterion := range a.purpose.Criteria {
 		l := limitOf(criterion)
-		found := a.find(records, l)
-		if d, outside := beyond(result.scope); outside && (found.decision == met || found.decision == notMet || found.decision == undecided) {
-			found.decision = d
+		found := decided{l, a.find(records, l), false}
+		if d, outside := beyond(result.scope); outside && slices.Contains(ofFigures, found.decision) {
+			found.decision, found.byScope = d, true
 		}
-		result.found = append(result.found, decided{l, found})
+		result.found = append(result.found, found)
 	}
 	result.verdict = verdict(result.found)
 	return result
 }
+
+// ofFigures are the decisions that rest on figures of the method.
+var ofFigures = []decision{met, notMet, undecided, conflicting}
 
 // beyond reports whether an item is not established to lie within the
 // method's scope, and what that makes of a criterion.
@@ -241,10 +247,13 @@ func (t *Tool) assess(ctx context.Context, r request, q Query, characters int) (
 	after := q.After
 	q.Limit, q.After = All, ""
 	result, err := t.Engine.Select(ctx, q)
-	if err != nil || result.Total == 0 {
-		return t.noMatches(r, result), err
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case result.Total == 0:
+		return t.noMatches(r, result, characters), nil
 	}
-	a := assessor{r.purpose.Value, t.Now()}
+	a := assessor{r.purpose.Value, r.now}
 	assessed := make(map[string]assessment, len(result.Rows))
 	var counts counts
 	lacking := lacks{purpose: r.purpose.Value}
@@ -322,8 +331,8 @@ func (t *Tool) assessment(r request, result Result, items []assessment, counts c
 	}
 	o.texts("not_assessed", r.purpose.Value.NotAssessed)
 	o.total(result.Total)
-	t.filtered(o, r, result)
-	t.closing(o, t.measured(r, shown), t.cursorAfter(r, rows, more || fit.cut))
+	t.filtered(o, r, result, fit)
+	t.closing(o, r, t.measured(r, shown), t.cursorAfter(r, rows, more || fit.cut))
 	return o.end()
 }
 
@@ -333,7 +342,7 @@ func (t *Tool) verdict(o *objectWriter, r request, item assessment, shown []int,
 	if _, outside := beyond(item.scope); outside {
 		scope := r.purpose.Value.Scope
 		o.object("scope", func(o *objectWriter) {
-			writeFinding(o, decided{between(scope.Property, scope.Between), *item.scope})
+			writeFinding(o, decided{between(scope.Property, scope.Between), *item.scope, false})
 		})
 	}
 	list(o, "criteria", item.found, writeFinding)
@@ -352,12 +361,15 @@ func (l *lacks) note(a assessment) {
 			l.properties = append(l.properties, name)
 		}
 	}
-	if d, outside := beyond(a.scope); outside && d == outOfScope {
+	switch d, outside := beyond(a.scope); {
+	case outside && d == outOfScope:
 		add("a method that applies outside " + scopeText(l.purpose.Scope))
 		return
+	case outside:
+		add(l.purpose.Scope.Property)
 	}
 	for _, f := range a.found {
-		if f.decision != met && f.decision != notMet {
+		if f.decision != met && f.decision != notMet && !f.byScope {
 			add(f.property)
 		}
 	}

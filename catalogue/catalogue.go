@@ -128,6 +128,8 @@ func (t *Tool) Answer(ctx context.Context, input []byte, characters int) Answer 
 	if len(faults) > 0 {
 		return t.invalid(r, faults)
 	}
+	r.now = t.Now()
+	r.stale = t.staleAt(r.now)
 	q := t.query(r)
 	if f := t.resume(r, &q); f != nil {
 		return *f
@@ -148,15 +150,15 @@ func (t *Tool) answers() answerer {
 	}[t.declared.Promise]
 }
 
-// Stale reports whether data that was true at asOf is older than the contract
+// staleAt reports whether the data is older at a time than the contract
 // permits; data whose age is not known is stale where a bound is declared.
-func (t *Tool) stale() bool {
+func (t *Tool) staleAt(now time.Time) bool {
 	maxAge := time.Duration(t.Contract.Data.MaxAge)
-	return maxAge > 0 && t.Now().Sub(t.Engine.Info().AsOf) > maxAge
+	return maxAge > 0 && now.Sub(t.Engine.Info().AsOf) > maxAge
 }
 
 func (t *Tool) query(r request) Query {
-	q := Query{Stale: t.stale(), Limit: r.limit, KeepTies: len(r.preferences) > 0 && !r.cutTies}
+	q := Query{Stale: r.stale, Limit: r.limit, KeepTies: len(r.preferences) > 0 && !r.cutTies}
 	if t.v1() {
 		q.Limit, q.KeepTies = All, false
 	}
@@ -207,26 +209,33 @@ func (t *Tool) begin(r request, status string) *objectWriter {
 }
 
 // noMatches is the answer of every promise where nothing meets the filters.
-func (t *Tool) noMatches(r request, result Result) Answer {
-	o := t.begin(r, "no_matches")
-	o.texts("ids", nil)
-	if !t.v1() {
-		o.total(0)
+func (t *Tool) noMatches(r request, result Result, characters int) Answer {
+	render := func(_ []Row, fit fitting) []byte {
+		o := t.begin(r, "no_matches")
+		o.texts("ids", nil)
+		if !t.v1() {
+			o.total(0)
+		}
+		o.text("basis", filtersOnly)
+		if !t.v1() {
+			t.filtered(o, r, result, fit)
+			t.closing(o, r, nil, "")
+		}
+		return o.end()
 	}
-	o.text("basis", filtersOnly)
-	if !t.v1() {
-		t.filtered(o, r, result)
-		t.closing(o, nil, "")
-	}
-	return Answer{Body: o.end(), Prose: t.words.noMatches(r)}
+	body, _ := t.fit(nil, characters, render)
+	return Answer{Body: body, Prose: t.words.noMatches(r)}
 }
 
 const filtersOnly = "filters_only"
 
 func (t *Tool) search(ctx context.Context, r request, q Query, characters int) (Answer, error) {
 	result, err := t.Engine.Select(ctx, q)
-	if err != nil || result.Total == 0 {
-		return t.noMatches(r, result), err
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case result.Total == 0:
+		return t.noMatches(r, result, characters), nil
 	}
 	shown := t.shown()
 	render := func(rows []Row, fit fitting) []byte {
@@ -241,8 +250,8 @@ func (t *Tool) search(ctx context.Context, r request, q Query, characters int) (
 		}
 		o.total(result.Total)
 		o.text("basis", filtersOnly)
-		t.filtered(o, r, result)
-		t.closing(o, t.measured(r, shown), t.cursorAfter(r, rows, result.More || fit.cut))
+		t.filtered(o, r, result, fit)
+		t.closing(o, r, t.measured(r, shown), t.cursorAfter(r, rows, result.More || fit.cut))
 		return o.end()
 	}
 	body, rows := t.fit(result.Rows, characters, render)
@@ -255,20 +264,32 @@ func (t *Tool) lookup(ctx context.Context, r request, q Query, characters int) (
 		return Answer{}, err
 	}
 	if !found {
-		o := t.begin(r, "not_found")
-		o.text(t.declared.By, r.key)
-		t.closing(o, nil, noCursor)
-		return Answer{Body: o.end(), Prose: fmt.Sprintf("No record has the %s %s.", t.declared.By, clip(r.key))}, nil
+		return t.notFound(r, characters), nil
 	}
 	shown := t.shown()
 	render := func(rows []Row, fit fitting) []byte {
 		o := t.begin(r, "found")
 		t.item(o, rows[0], shown, fit)
-		t.closing(o, t.measured(r, shown), noCursor)
+		t.closing(o, r, t.measured(r, shown), noCursor)
 		return o.end()
 	}
 	body, _ := t.fit([]Row{row}, characters, render)
-	return Answer{Body: body, Prose: fmt.Sprintf("This is what the catalogue records of %s.", row.ID)}, nil
+	return Answer{Body: body, Prose: fmt.Sprintf("This is what the catalogue records of %s.", clip(row.ID))}, nil
+}
+
+func (t *Tool) notFound(r request, characters int) Answer {
+	render := func(_ []Row, fit fitting) []byte {
+		o := t.begin(r, "not_found")
+		id, short := fit.shorten(r.key)
+		o.text("id", id)
+		if short {
+			o.texts("shortened", []string{"id"})
+		}
+		t.closing(o, r, nil, noCursor)
+		return o.end()
+	}
+	body, _ := t.fit(nil, characters, render)
+	return Answer{Body: body, Prose: fmt.Sprintf("No record has the %s %s.", t.declared.By, clip(r.key))}
 }
 
 // shown lists the columns that every item carries.

@@ -23,9 +23,9 @@ const (
 var cursorText = base64.RawURLEncoding.Strict()
 
 // state is what must not have changed between two pages.
-func (t *Tool) state() string {
+func (t *Tool) state(r request) string {
 	digits := strings.TrimPrefix(t.Engine.Info().Snapshot, "sha256:")
-	if t.stale() {
+	if r.stale {
 		return digits + "s"
 	}
 	return digits + "f"
@@ -36,7 +36,7 @@ func (t *Tool) cursorAfter(r request, rows []Row, more bool) string {
 	if !more {
 		return ""
 	}
-	state, after := t.state(), rows[len(rows)-1].ID
+	state, after := t.state(r), rows[len(rows)-1].ID
 	sealed := append(t.mac(r, state, after), state+after...)
 	return cursorText.EncodeToString(sealed)
 }
@@ -90,7 +90,7 @@ func (t *Tool) resume(r request, q *Query) *Answer {
 	if !hmac.Equal(sealed[:macSize], t.mac(r, state, after)) {
 		return t.forged(r)
 	}
-	if state != t.state() {
+	if state != t.state(r) {
 		stale := t.fail(r, "cursor", "stale_cursor", &record.Record{
 			Code: record.PreconditionFailed, Field: "cursor",
 			Message: "The catalogue has changed since this cursor was given; ask again without a cursor.",

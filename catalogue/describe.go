@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"remit.example/contract"
+	"remit.example/record"
 )
 
 // Description says positively what the tool returns, in at most 500
@@ -204,7 +205,7 @@ func (t *Tool) Example() []byte {
 		})
 		switch t.declared.Promise {
 		case contract.RankPreferences:
-			o.texts("preferences", t.examplePreferences())
+			o.raw("preferences", t.examplePreferences())
 		case contract.AssessSuitability:
 			o.text("purpose", t.purposes[0].Name)
 		}
@@ -224,16 +225,26 @@ func (t *Tool) exampleOf(f contract.FilterArgument) string {
 }
 
 // examplePreferences is the first preference of each of the first two fields.
-func (t *Tool) examplePreferences() []string {
+// One that the tool would reject over an unknown value asks for last.
+func (t *Tool) examplePreferences() string {
 	var list []string
 	last := ""
 	for _, p := range t.preferences {
-		if p.Column != last && len(list) < 2 {
-			list = append(list, p.Name)
-			last = p.Column
+		if p.Column == last || len(list) == 2 {
+			continue
 		}
+		last = p.Column
+		text := string(record.AppendString(nil, p.Name))
+		if t.unknown == Reject {
+			text = string(objectOf(func(o *objectWriter) {
+				o.text("field", p.Column)
+				o.text("prefer", string(p.Direction))
+				o.text("unknown", string(contract.UnknownLast))
+			}))
+		}
+		list = append(list, text)
 	}
-	return list
+	return "[" + strings.Join(list, ",") + "]"
 }
 
 func (t *Tool) firstID() string {

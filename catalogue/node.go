@@ -24,8 +24,9 @@ type Member struct {
 	Value *Node
 }
 
-// maxNesting bounds a request: the deepest argument is filters → preference → list.
-const maxNesting = 16
+// maxNesting bounds a value. Requests are three levels deep; responses of
+// services that are read for a tool may be deeper.
+const maxNesting = 100
 
 var errNesting = errors.New("nested too deeply")
 

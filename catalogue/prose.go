@@ -76,10 +76,14 @@ const maxNamed = 10
 
 // named lists ids, of which there are total.
 func named(ids []string, total int) string {
-	if total <= maxNamed && len(ids) == total {
+	known := len(ids)
+	ids = slices.Clone(ids[:min(known, maxNamed)])
+	for i := range ids {
+		ids[i] = clip(ids[i])
+	}
+	if total <= maxNamed && known == total {
 		return joined(ids, "and")
 	}
-	ids = ids[:min(len(ids), maxNamed)]
 	return fmt.Sprintf("%s and %d more", strings.Join(ids, ", "), total-len(ids))
 }
 

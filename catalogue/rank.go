@@ -22,7 +22,7 @@ func (t *Tool) rank(ctx context.Context, r request, q Query, characters int) (An
 		return *rejected, nil
 	}
 	if result.Total == 0 {
-		return t.noMatches(r, result), nil
+		return t.noMatches(r, result, characters), nil
 	}
 	render := func(rows []Row, fit fitting) []byte { return t.order(r, result, rows, fit) }
 	body, rows := t.fit(result.Rows, characters, render)
@@ -34,7 +34,7 @@ func (t *Tool) clarify(r request) Answer {
 	o.texts("missing", []string{"preferences"})
 	o.texts("accepted", names(t.preferences))
 	if !t.v1() {
-		t.closing(o, nil, noCursor)
+		t.closing(o, r, nil, noCursor)
 	}
 	return Answer{Body: o.end(), Prose: t.words.clarify(t.preferences)}
 }
@@ -76,12 +76,12 @@ func (t *Tool) order(r request, result Result, rows []Row, fit fitting) []byte {
 		o.text("basis", basis)
 		return o.end()
 	}
-	t.cutTie(o, rows)
+	t.cutTie(o, r, result, rows)
 	o.total(result.Total)
 	o.text("basis", basis)
 	t.unknowns(o, r, result)
-	t.filtered(o, r, result)
-	t.closing(o, t.measured(r, shown), t.cursorAfter(r, rows, result.More || fit.cut))
+	t.filtered(o, r, result, fit)
+	t.closing(o, r, t.measured(r, shown), t.cursorAfter(r, rows, result.More || fit.cut))
 	return o.end()
 }
 
@@ -110,15 +110,14 @@ func decidedBy(r request, row Row) string {
 }
 
 // cutTie says that the page ends within a tie, so that nobody takes the last
-// items for the whole of their rank. A tie that began on an earlier page is
-// cut where this page does not reach its end.
-func (t *Tool) cutTie(o *objectWriter, rows []Row) {
+// items for the whole of their rank.
+func (t *Tool) cutTie(o *objectWriter, r request, result Result, rows []Row) {
 	last := rows[len(rows)-1]
 	shown := 0
 	for i := len(rows) - 1; i >= 0 && rows[i].Rank == last.Rank; i-- {
 		shown++
 	}
-	if shown == last.Tied {
+	if shown == last.Tied || !endsWithin(r, result, len(rows)) {
 		return
 	}
 	o.object("cut_tie", func(o *objectWriter) {
@@ -126,6 +125,19 @@ func (t *Tool) cutTie(o *objectWriter, rows []Row) {
 		o.integer("tied", last.Tied)
 		o.integer("shown", shown)
 	})
+}
+
+// endsWithin reports whether the tie of the page's last row may go on after
+// it. Of a tie that began on an earlier page and fills this one up to where it
+// was cut, the page alone cannot tell.
+func endsWithin(r request, result Result, rows int) bool {
+	switch {
+	case rows < len(result.Rows):
+		return result.Rows[rows].Rank == result.Rows[rows-1].Rank
+	case !result.More:
+		return false
+	}
+	return r.cutTies || rows >= MaxTies
 }
 
 var policyNames = map[Policy]contract.UnknownPolicy{
@@ -136,13 +148,12 @@ var policyNames = map[Policy]contract.UnknownPolicy{
 // preferred field that may be unknown. by_field names the fields whose
 // preference asked for another policy than the tool's.
 func (t *Tool) unknowns(o *objectWriter, r request, result Result) {
-	stale := t.stale()
 	o.object("unknown", func(o *objectWriter) {
 		o.text("policy", string(policyNames[t.unknown]))
 		differing := 0
 		o.object("counts", func(o *objectWriter) {
 			for i, p := range r.preferences {
-				if column := t.schema.Columns[p.key.Column]; column.mayBeUnknown(stale) {
+				if column := t.schema.Columns[p.key.Column]; column.mayBeUnknown(r.stale) {
 					o.integer(column.Member, result.UnknownKeys[i])
 				}
 				if p.key.Unknown != t.unknown {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,6 +37,8 @@ type request struct {
 	limit       int
 	cutTies     bool
 	cursor      string
+	now         time.Time // when the request was read
+	stale       bool      // whether the data was stale then
 }
 
 // applied is a filter with its operand.
@@ -180,13 +184,20 @@ func UnknownArgument(path, names []string) Fault {
 	}
 }
 
-// clip keeps a caller's text short in messages.
+// clip makes a text of a caller or a file fit for a sentence: short, and
+// without characters that a terminal or a reader would obey.
 func clip(text string) string {
 	const most = 60
-	if utf8.RuneCountInString(text) <= most {
-		return text
+	plain := strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+	if utf8.RuneCountInString(plain) <= most {
+		return plain
 	}
-	return string([]rune(text)[:most]) + "…"
+	return string([]rune(plain)[:most]) + "…"
 }
 
 func kindName(kind jsontext.Kind) string {

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"sort"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -99,18 +100,26 @@ func (o *objectWriter) total(n int) {
 
 // filtered writes the filters that were applied, and how many records were
 // left out because a filtered value is unknown.
-func (t *Tool) filtered(o *objectWriter, r request, result Result) {
+func (t *Tool) filtered(o *objectWriter, r request, result Result, fit fitting) {
+	var shortened []string
 	o.object("filters", func(o *objectWriter) {
 		for _, filter := range r.filters {
+			if text, short := fit.shorten(filter.predicate.Value.Text); short {
+				o.text(filter.argument.Name, text)
+				shortened = append(shortened, "filters."+filter.argument.Name)
+				continue
+			}
 			o.raw(filter.argument.Name, filter.text)
 		}
 	})
-	stale := t.stale()
+	if len(shortened) > 0 {
+		o.texts("shortened", shortened)
+	}
 	o.object("excluded_unknown", func(o *objectWriter) {
 		written := map[int]bool{}
 		for i, filter := range r.filters {
 			index := filter.predicate.Column
-			if column := t.schema.Columns[index]; column.mayBeUnknown(stale) && !written[index] {
+			if column := t.schema.Columns[index]; column.mayBeUnknown(r.stale) && !written[index] {
 				written[index] = true
 				o.integer(column.Member, result.ExcludedUnknown[i])
 			}
@@ -122,7 +131,7 @@ func (t *Tool) filtered(o *objectWriter, r request, result Result) {
 const noCursor = "-"
 
 // closing writes the members that every answer of catalogue-v2 ends with.
-func (t *Tool) closing(o *objectWriter, measured []int, cursor string) {
+func (t *Tool) closing(o *objectWriter, r request, measured []int, cursor string) {
 	if len(measured) > 0 {
 		o.object("units", func(o *objectWriter) {
 			for _, i := range measured {
@@ -133,7 +142,7 @@ func (t *Tool) closing(o *objectWriter, measured []int, cursor string) {
 	info := t.Engine.Info()
 	o.text("snapshot", info.Snapshot)
 	o.nullable("as_of", instant(info.AsOf))
-	o.boolean("stale", t.stale())
+	o.boolean("stale", r.stale)
 	if cursor != noCursor {
 		o.nullable("cursor", cursor)
 	}
@@ -161,7 +170,7 @@ func (t *Tool) fieldsOf(o *objectWriter, row Row, shown []int, fit fitting) {
 	o.object("fields", func(o *objectWriter) {
 		for _, i := range shown {
 			column, value := t.schema.Columns[i], row.Values[i]
-			if text, short := fit.shorten(value); short {
+			if text, short := fit.shorten(value.Text); short {
 				value.Text = text
 				shortened = append(shortened, column.Member)
 			}
@@ -191,45 +200,41 @@ func cell(column Column, v Value) string {
 // fitting is how an answer is made to fit the characters that an agent reads.
 type fitting struct {
 	cut bool // rows of the page were left for the next one
-	// text bounds each shown text, in code points; 0 is no bound.
+	// text bounds each text of a record or of the request, in code points; 0 is
+	// no bound.
 	text int
 	// brief leaves evidence records out: their ids stay.
 	brief bool
 }
 
-func (f fitting) shorten(v Value) (string, bool) {
-	if f.text == 0 || !v.Known || utf8.RuneCountInString(v.Text) <= f.text {
-		return v.Text, false
+func (f fitting) shorten(text string) (string, bool) {
+	if f.text == 0 || utf8.RuneCountInString(text) <= f.text {
+		return text, false
 	}
-	return string([]rune(v.Text)[:f.text]) + "…", true
+	return string([]rune(text)[:f.text]) + "…", true
 }
 
-// fit renders as many rows of a page as the characters permit, at least one.
-// Where a single row is too long, its texts are shortened and named.
+// fit renders as many rows of a page as the characters permit, at least one of
+// those that there are. Where that is too long, texts are shortened and named.
 func (t *Tool) fit(rows []Row, characters int, render func([]Row, fitting) []byte) ([]byte, []Row) {
 	if characters == 0 || t.v1() {
 		return render(rows, fitting{}), rows
 	}
+	page := func(n, text int) []byte {
+		return render(rows[:n], fitting{brief: true, cut: n < len(rows), text: text})
+	}
 	fits := func(body []byte) bool { return utf8.RuneCount(body) <= characters }
-	best := render(rows, fitting{brief: true})
-	if fits(best) {
-		return best, rows
+	n := len(rows)
+	body := page(n, 0)
+	if !fits(body) && n > 1 {
+		n = max(1, sort.Search(n-1, func(i int) bool { return !fits(page(i+1, 0)) }))
+		body = page(n, 0)
 	}
-	low, high := 1, len(rows) // low fits or is the least, high does not fit
-	best = render(rows[:1], fitting{brief: true, cut: len(rows) > 1})
-	for low+1 < high {
-		middle := (low + high) / 2
-		if body := render(rows[:middle], fitting{brief: true, cut: true}); fits(body) {
-			low, best = middle, body
-		} else {
-			high = middle
-		}
+	for text := characters / 2; !fits(body) && text >= minText; text /= 2 {
+		body = page(n, text)
 	}
-	for text := characters / 2; !fits(best) && text >= minText; text /= 2 {
-		best = render(rows[:1], fitting{brief: true, cut: len(rows) > 1, text: text})
-	}
-	return best, rows[:low]
+	return body, rows[:n]
 }
 
-// minText is the least to which a shown text is shortened, in code points.
+// minText is the least to which a text is shortened, in code points.
 const minText = 20
