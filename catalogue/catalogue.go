@@ -274,7 +274,7 @@ func (t *Tool) lookup(ctx context.Context, r request, q Query, characters int) (
 		return o.end()
 	}
 	body, _ := t.fit([]Row{row}, characters, render)
-	return Answer{Body: body, Prose: fmt.Sprintf("This is what the catalogue records of %s.", clip(row.ID))}, nil
+	return Answer{Body: body, Prose: fmt.Sprintf("This is what the catalogue records of %s.", Clip(row.ID))}, nil
 }
 
 func (t *Tool) notFound(r request, characters int) Answer {
@@ -289,7 +289,7 @@ func (t *Tool) notFound(r request, characters int) Answer {
 		return o.end()
 	}
 	body, _ := t.fit(nil, characters, render)
-	return Answer{Body: body, Prose: fmt.Sprintf("No record has the %s %s.", t.declared.By, clip(r.key))}
+	return Answer{Body: body, Prose: fmt.Sprintf("No record has the %s %s.", t.declared.By, Clip(r.key))}
 }
 
 // shown lists the columns that every item carries.

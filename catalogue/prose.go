@@ -79,7 +79,7 @@ func named(ids []string, total int) string {
 	known := len(ids)
 	ids = slices.Clone(ids[:min(known, maxNamed)])
 	for i := range ids {
-		ids[i] = clip(ids[i])
+		ids[i] = Clip(ids[i])
 	}
 	if total <= maxNamed && known == total {
 		return joined(ids, "and")

@@ -75,9 +75,13 @@ func (f Fault) Pointer() string {
 	return pointer.String()
 }
 
-// Fields are faults as a record carries them; the record's own message is
-// that of the first.
+// maxFields bounds the faults that one record names.
+const maxFields = 50
+
+// Fields are faults as a record carries them, the first ones of many; the
+// record's own message is that of the first.
 func Fields(faults []Fault) []record.Field {
+	faults = faults[:min(len(faults), maxFields)]
 	list := make([]record.Field, len(faults))
 	for i, f := range faults {
 		list[i] = record.Field{Pointer: f.Pointer(), Reason: f.Reason, Accepted: f.Accepted}
@@ -172,21 +176,28 @@ func (t *Tool) unknownArguments(object *Node) []Fault {
 	return faults
 }
 
+// maxName bounds the name of an unknown argument that is repeated as it is.
+const maxName = 64
+
 // UnknownArgument is the fault of an argument that is none of the names.
 func UnknownArgument(path, names []string) Fault {
-	near := strings.Join(contract.Nearest(path[len(path)-1], names), ", ")
+	last := len(path) - 1
+	near := strings.Join(contract.Nearest(path[last], names), ", ")
+	if utf8.RuneCountInString(path[last]) > maxName {
+		path = append(path[:last:last], Clip(path[last]))
+	}
 	if near == "" {
 		near = "none"
 	}
 	return Fault{
 		Path: path, Reason: "unknown_argument", Accepted: near,
-		Message: fmt.Sprintf("There is no argument %s; valid: %s.", clip(strings.Join(path, ".")), near),
+		Message: fmt.Sprintf("There is no argument %s; valid: %s.", Clip(strings.Join(path, ".")), near),
 	}
 }
 
-// clip makes a text of a caller or a file fit for a sentence: short, and
+// Clip makes a text of a caller or a file fit for a sentence: short, and
 // without characters that a terminal or a reader would obey.
-func clip(text string) string {
+func Clip(text string) string {
 	const most = 60
 	plain := strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {

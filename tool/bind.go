@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"slices"
+	"time"
 
 	"remit.example/catalogue"
 	"remit.example/contract"
@@ -25,6 +26,8 @@ type Backing struct {
 	Client *http.Client
 	// Getenv reads an environment variable and whether it is set.
 	Getenv func(name string) (string, bool)
+	// Now tells how long a Retry-After date is away; nil: time.Now.
+	Now func() time.Time
 }
 
 // Bind makes the tools of a valid contract, in its order. An error says which
@@ -110,7 +113,11 @@ func backendOf(t *Tool, declared *contract.Tool, backing Backing) (backend, erro
 	if declared.Backend.Fixture != nil {
 		return fixture(declared, backing.Files)
 	}
-	return upstream(t, declared, backing)
+	s, err := newService(t, declared, backing)
+	if err != nil {
+		return nil, err
+	}
+	return s.ask, nil
 }
 
 // backend answers one execution whose input is valid.

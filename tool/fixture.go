@@ -35,14 +35,17 @@ func fixture(declared *contract.Tool, files fs.FS) (backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	selector, _ := declared.Input.Get(f.By)
 	return func(_ context.Context, given arguments) outcome {
 		r, ok := rows[given.text(f.By)]
 		switch {
 		case !ok:
 			return refused([]catalogue.Fault{{
 				Path: []string{f.By}, Reason: "not_found", Accepted: "one that is recorded",
-				Message: fmt.Sprintf("No %s %s is recorded; ask with one that is%s.", f.By, given.text(f.By), suchAs(declared, f.By)),
+				Message: fmt.Sprintf("No %s %s is recorded; ask with one that is%s.", f.By, catalogue.Clip(given.text(f.By)), suchAs(selector)),
 			}})
+		case r.code == record.InvalidArgument:
+			return refused([]catalogue.Fault{argumentsOf(declared).fault(f.By, selector, "refused")})
 		case r.code != record.OK:
 			return outcome{failure: &record.Record{Code: r.code, Message: sentence(r.code), RetryAfterMS: r.wait}, prose: sentence(r.code)}
 		}
@@ -50,8 +53,7 @@ func fixture(declared *contract.Tool, files fs.FS) (backend, error) {
 	}, nil
 }
 
-func suchAs(declared *contract.Tool, argument string) string {
-	input, _ := declared.Input.Get(argument)
+func suchAs(input *contract.Input) string {
 	if input.Example == "" {
 		return ""
 	}
@@ -74,10 +76,10 @@ func readFixture(f *contract.Fixture, declared *contract.Tool, data []byte) (map
 		if errors.Is(err, io.EOF) {
 			return rows, errors.Join(faults...)
 		}
-		line, _ := reader.FieldPos(0)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.File, err)
 		}
+		line, _ := reader.FieldPos(0)
 		r, err := rowOf(declared, cells)
 		if _, taken := rows[cells[0]]; taken && err == nil {
 			err = fmt.Errorf("%s stands twice; keep one", cells[0])
@@ -140,7 +142,7 @@ func memberOf(output *contract.Output, node *catalogue.Node) ([]byte, error) {
 			return nil, errors.New("it is not a text")
 		}
 		if output.Values != nil && !slices.Contains(output.Values, node.Text) {
-			return nil, fmt.Errorf("%q is not one of: %s", node.Text, strings.Join(output.Values, ", "))
+			return nil, fmt.Errorf("%s is not one of: %s", quoted(catalogue.Clip(node.Text)), strings.Join(output.Values, ", "))
 		}
 	case "integer":
 		if n, whole := catalogue.WholeNumber(node); !whole || !catalogue.Safe(n) {
@@ -177,7 +179,7 @@ func sentence(code record.Code) string {
 func answered(declared *contract.Tool, given arguments) string {
 	about := make([]string, len(given))
 	for i, g := range given {
-		about[i] = g.name + " " + g.text
+		about[i] = g.name + " " + catalogue.Clip(g.text)
 	}
 	return fmt.Sprintf("This is the %s that the service gave for %s.", listed(declared.Answer.Names()), listed(about))
 }

@@ -107,7 +107,11 @@ func givenBy(name string, node *catalogue.Node) given {
 	case 'f':
 		return given{name, "false", "false"}
 	}
-	return given{name, node.Text, node.Text}
+	text := node.Text
+	if n, whole := catalogue.WholeNumber(node); whole { // -0 is 0
+		text = strconv.FormatInt(n, 10)
+	}
+	return given{name, text, text}
 }
 
 // check says why an argument is not accepted, "" where it is.

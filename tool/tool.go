@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"remit.example/contract"
 	"remit.example/record"
@@ -39,7 +40,8 @@ type Tool struct {
 type Call struct {
 	Input []byte // the request, one JSON object
 	// Characters bounds the code points of the answer where it is not 0: a
-	// page holds what fits, at least one item. It does not bound catalogue-v1.
+	// page holds what fits, at least one item, and a failure names as many
+	// fields as fit, at least one. It does not bound an answer of catalogue-v1.
 	Characters int
 	// Conditions, where they are not nil, answer in the place of a tool's
 	// backend. A tool over a catalogue has none.
@@ -108,7 +110,12 @@ func (t *Tool) Call(ctx context.Context, call Call) Answer {
 	if o.failure == nil {
 		return Answer{Body: o.body, Prose: o.prose}
 	}
-	return t.failed(o)
+	answer := t.failed(o)
+	for r := o.failure; call.Characters > 0 && len(r.Fields) > 1 && utf8.RuneCount(answer.Body) > call.Characters; {
+		r.Fields = r.Fields[:len(r.Fields)-1] // the first are mended first
+		answer = t.failed(o)
+	}
+	return answer
 }
 
 // Fail is the answer of a call that was refused before it was executed, such

@@ -301,13 +301,21 @@ func readCatalogueCase(line []byte) (promise string, request []byte, err error) 
 			return "", nil, fmt.Errorf("not a case of catalogue-v1: %w", err)
 		}
 		name = name.Clone()
+		plainName, err := jsontext.AppendUnquote(nil, name)
+		if err != nil {
+			return "", nil, fmt.Errorf("not a case of catalogue-v1: %w", err)
+		}
 		value, err := decoder.ReadValue()
 		if err != nil {
 			return "", nil, fmt.Errorf("not a case of catalogue-v1: %w", err)
 		}
-		if string(name) == `"tool"` {
+		if string(plainName) == "tool" {
 			tools++
-			promise = strings.Trim(string(value), `"`)
+			if value.Kind() != '"' {
+				return "", nil, fmt.Errorf("not a case of catalogue-v1: the tool is %s; valid: a text", value)
+			}
+			text, _ := jsontext.AppendUnquote(nil, value) // a text that was read is valid
+			promise = string(text)
 			continue
 		}
 		if len(request) > 1 {
