@@ -218,13 +218,16 @@ func (t *Tool) noMatches(r request, result Result, characters int) Answer {
 		}
 		o.text("basis", filtersOnly)
 		if !t.v1() {
+			if len(r.preferences) > 0 {
+				t.unknowns(o, r, result)
+			}
 			t.filtered(o, r, result, fit)
 			t.closing(o, r, nil, "")
 		}
 		return o.end()
 	}
 	body, _ := t.fit(nil, characters, render)
-	return Answer{Body: body, Prose: t.words.noMatches(r)}
+	return Answer{Body: body, Prose: t.words.noMatches(r, result)}
 }
 
 const filtersOnly = "filters_only"

@@ -116,10 +116,21 @@ func (w words) matches(r request, rows []Row, total int) string {
 	return fmt.Sprintf("%s %s %s.", named(ids(rows), total), verb(total, "matches", "match"), filters)
 }
 
-func (w words) noMatches(r request) string {
+// noMatches tells apart what no record meets, what none is known to meet, and
+// what has no place in an order.
+func (w words) noMatches(r request, result Result) string {
+	for i, p := range r.preferences {
+		if p.key.Unknown == Exclude && result.UnknownKeys[i] > 0 {
+			return fmt.Sprintf("Nothing is in the order: the %s of %d matching %s is not known, and unknown values were to be left out.",
+				w.name(p.preference.Column), result.UnknownKeys[i], verb(result.UnknownKeys[i], "record", "records"))
+		}
+	}
 	filters := w.filters(r)
-	if filters == "" {
+	switch {
+	case filters == "":
 		return "The catalogue holds no record to answer with."
+	case slices.Max(result.ExcludedUnknown) > 0:
+		return fmt.Sprintf("No record is known to meet %s.", filters)
 	}
 	return fmt.Sprintf("No record meets %s.", filters)
 }
@@ -128,17 +139,20 @@ func (w words) noMatches(r request) string {
 func (w words) order(r request, rows []Row, total int) string {
 	preferences := w.deciding(r, rows, len(rows) < total)
 	var parts []string
-	for _, group := range ranks(rows) {
+	told := 0
+	groups := ranks(rows)
+	for _, group := range groups[:min(len(groups), 3)] {
 		parts = append(parts, named(ids(group), group[0].Tied))
-		if len(parts) == 3 {
-			break
-		}
+		told += len(group)
 	}
-	first := ranks(rows)[0]
+	if left := len(rows) - told; left > 0 {
+		parts[2] += fmt.Sprintf(", then %d more", left)
+	}
+	first := groups[0]
 	sentence := fmt.Sprintf("%s %s under your %s", parts[0], placed(first[0]), preferences)
 	switch {
 	case len(parts) == 2:
-		sentence += fmt.Sprintf("; %s %s", parts[1], verb(ranks(rows)[1][0].Tied, "follows", "follow"))
+		sentence += fmt.Sprintf("; %s %s", parts[1], verb(groups[1][0].Tied, "follows", "follow"))
 	case len(parts) > 2:
 		sentence += fmt.Sprintf("; %s, then %s follow", parts[1], parts[2])
 	}

@@ -49,8 +49,8 @@ func (t *Tool) rejected(r request, result Result) *Answer {
 		answer := t.invalid(r, []Fault{{
 			Path: []string{"preferences"}, Reason: "unknown_values",
 			Accepted: "unknown: last, exclude; or a preference on another field",
-			Message: fmt.Sprintf("The %s of %d matching records is not known, and the order was to reject unknown values.",
-				t.words.name(p.preference.Column), result.UnknownKeys[i]),
+			Message: fmt.Sprintf("The %s of %d matching %s is not known, and the order was to reject unknown values.",
+				t.words.name(p.preference.Column), result.UnknownKeys[i], verb(result.UnknownKeys[i], "record", "records")),
 		}})
 		return &answer
 	}
