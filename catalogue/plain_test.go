@@ -241,7 +241,6 @@ var asOf = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // shop is a catalogue under test.
 type shop struct {
-	t      tester
 	engine *plain
 	source catalogue.Source
 }
@@ -254,7 +253,7 @@ func open(t tester, text, data string) *shop {
 		t.Fatal(err)
 	}
 	engine := newPlain(t, c, data)
-	return &shop{t, engine, catalogue.Source{
+	return &shop{engine, catalogue.Source{
 		Contract: c, Engine: engine, CursorKey: []byte("0123456789abcdef"),
 		Now: func() time.Time { return asOf.Add(time.Hour) },
 	}}
@@ -266,6 +265,5 @@ func (s *shop) tool(name string) *catalogue.Tool { return catalogue.New(s.source
 func (s *shop) ask(name, request string) string { return string(s.answer(name, request, 0).Body) }
 
 func (s *shop) answer(name, request string, characters int) catalogue.Answer {
-	s.t.Helper()
 	return s.tool(name).Answer(context.Background(), []byte(request), characters)
 }
