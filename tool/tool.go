@@ -110,10 +110,10 @@ func (t *Tool) Call(ctx context.Context, call Call) Answer {
 	if o.failure == nil {
 		return Answer{Body: o.body, Prose: o.prose}
 	}
-	answer := t.failed(o)
+	answer := t.failed(o, 1)
 	for r := o.failure; call.Characters > 0 && len(r.Fields) > 1 && utf8.RuneCount(answer.Body) > call.Characters; {
 		r.Fields = r.Fields[:len(r.Fields)-1] // the first are mended first
-		answer = t.failed(o)
+		answer = t.failed(o, 1)
 	}
 	return answer
 }
@@ -121,21 +121,19 @@ func (t *Tool) Call(ctx context.Context, call Call) Answer {
 // Fail is the answer of a call that was refused before it was executed, such
 // as one over a rate: r needs a code, a message and, where it applies, a wait.
 func (t *Tool) Fail(r *record.Record) Answer {
-	return t.failed(outcome{failure: r, prose: r.Error()})
+	return t.failed(outcome{failure: r, prose: r.Error()}, 0)
 }
 
-// executed is how many executions of a task one call is known to have used.
-// The caller counts its task; a server sees one call.
-const executed = 1
-
-func (t *Tool) failed(o outcome) Answer {
+// failed completes a failure. executions is how many of a task one call is
+// known to have used: the caller counts its task, a server sees one call.
+func (t *Tool) failed(o outcome, executions int) Answer {
 	r := o.failure
 	table := recovery.V2
 	if t.recordV1 {
 		table = recovery.V1
 	} else {
 		r.Contract, r.Domain = record.V2, t.Service.Service
-		budget := record.NewBudget(t.Service.Limit(), executed)
+		budget := record.NewBudget(t.Service.Limit(), executions)
 		r.Budget = &budget
 	}
 	table.Fill(r, t.Effect)
