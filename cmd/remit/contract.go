@@ -137,8 +137,41 @@ func validate(name string) (*review, error) {
 	}
 	r.Advice = append(r.Advice, findings(c.Advice())...)
 	r.adviseVariables(c)
-	r.add(bound(p, c))
+	if missing := missingFiles(p, c); missing != nil {
+		r.add(missing)
+	} else {
+		r.add(bound(p, c))
+	}
 	return r, nil
+}
+
+// missingFiles are the files that the contract names and that do not exist.
+func missingFiles(p place, c *contract.Contract) error {
+	type named struct{ path, file string }
+	var all []named
+	if c.Data != nil {
+		all = append(all, named{"data.file", c.Data.File})
+	}
+	if c.Evidence != nil {
+		all = append(all, named{"evidence.file", c.Evidence.File})
+	}
+	for _, t := range c.Tools {
+		if b := t.Value.Backend; b != nil && b.Fixture != nil {
+			all = append(all, named{"tools." + t.Name + ".backend.fixture.file", b.Fixture.File})
+		}
+	}
+	var missing contract.Problems
+	for _, n := range all {
+		if file, err := p.files.Open(n.file); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, c.Problem(n.path, "there is no file %s; write its path relative to the contract", visibleText(n.file))...)
+		} else if err == nil {
+			file.Close()
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return missing
 }
 
 // bound loads the data and binds the tools, as serving would, but for
@@ -201,19 +234,8 @@ func (r *review) add(err error) {
 		}
 		r.More = rows.Total - len(rows.Problems)
 	default:
-		r.Problems = append(r.Problems, finding{Message: withoutPlace(err)})
+		r.Problems = append(r.Problems, finding{Message: strings.TrimPrefix(err.Error(), r.File+": ")})
 	}
-}
-
-// withoutPlace says what is wrong with a file that cannot be opened, in words
-// that are the same on every machine.
-func withoutPlace(err error) string {
-	var missing *fs.PathError
-	if errors.As(err, &missing) && errors.Is(err, fs.ErrNotExist) {
-		before, _, _ := strings.Cut(err.Error(), ": "+missing.Op+" ")
-		return before + ": there is no such file; write its path relative to the contract"
-	}
-	return err.Error()
 }
 
 func findings(problems contract.Problems) []finding {

@@ -96,7 +96,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
-	root.AddCommand(newServe(), newCall(), newReplay(), newContract(), newExplain(), newVersion())
+	root.AddCommand(newServe(), newCall(), newReplay(), newContract(), newExplain(), newInit(), newVersion())
 	return root
 }
 
