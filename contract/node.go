@@ -62,7 +62,7 @@ const maxDepth = 32
 // YAML parser's time grows with the square of the keys.
 const (
 	maxFile = 1 << 20
-	maxKeys = 10_000
+	maxKeys = 5_000
 )
 
 // parse reads the file's notation; a problem of notation ends it at once.
@@ -197,23 +197,35 @@ func newYAMLReader(text string, tokens token.Tokens) *yamlReader {
 
 // place finds the column of each token in its line. Those that the parser
 // gives are off by some characters after a tab or before spaces at the end of
-// a line; its lines are right.
+// a line.
 func (r *yamlReader) place(tokens token.Tokens) {
-	line, used := 0, 0 // characters of the line that the tokens before take
+	line, used := 1, 0 // the characters of the line that the tokens before take
 	for _, t := range tokens {
 		at := r.inside(position{t.Position.Line, t.Position.Column})
-		if at.line != line {
-			line, used = at.line, 0
-		}
-		text := r.lines[line-1]
 		lead := lead(t)
-		start := used + blanks(text[used:])
-		if !hasPrefix(text[start:], lead) {
-			start = find(text, lead, used, at.column-1)
-		}
-		r.places[t] = position{line, start + 1}
-		used = min(len(text), start+r.length(t, text[start:], lead))
+		line, used = r.seek(at, line, used, lead)
+		r.places[t] = position{line, used + 1}
+		used = min(len(r.lines[line-1]), used+r.length(t, r.lines[line-1][used:], lead))
 	}
+}
+
+// seek finds where a token begins that the parser puts at a place: in that
+// line, behind the tokens before; or in a line before, for some plain texts of
+// several lines are put at their end; or at that place.
+func (r *yamlReader) seek(at position, line, used int, lead []rune) (foundLine, start int) {
+	for l := at.line; l >= line; l-- {
+		text, from := r.lines[l-1], 0
+		if l == line {
+			from = used
+		}
+		if start := from + blanks(text[from:]); hasPrefix(text[start:], lead) {
+			return l, start
+		}
+		if start := find(text, lead, from); start >= 0 {
+			return l, start
+		}
+	}
+	return at.line, at.column - 1
 }
 
 // lead is how a token begins in the file.
@@ -276,15 +288,14 @@ func hasPrefix(text, lead []rune) bool {
 	return len(text) >= len(lead) && slices.Equal(text[:len(lead)], lead)
 }
 
-// find is where lead stands in the text from an index on; otherwise the given
-// place.
-func find(text, lead []rune, from, otherwise int) int {
+// find is where lead stands in the text from an index on, or -1.
+func find(text, lead []rune, from int) int {
 	for i := from; i < len(text); i++ {
 		if hasPrefix(text[i:], lead) {
 			return i
 		}
 	}
-	return otherwise
+	return -1
 }
 
 // inside is the place, or the nearest to it that the file has.

@@ -25,7 +25,7 @@ func newDraft(s *surveyed, file string) *draft {
 	for _, p := range s.columns {
 		column := draftColumn(p, s.rows, taken)
 		switch {
-		case p.header == "":
+		case strings.TrimSpace(p.header) == "":
 			column.leftOut = "it has no header."
 		case seen[p.header]:
 			column.leftOut = "its header stands twice."
@@ -306,7 +306,7 @@ func (d *draft) data(out *strings.Builder) {
 func (d *draft) column(out *strings.Builder, c *drafted) {
 	if c.leftOut != "" {
 		comment(out, "  ", fmt.Sprintf("Left out: %s, for %s", visibleText(c.header), c.leftOut))
-		if c.kind != "" && c.header != "" {
+		if c.kind != "" && strings.TrimSpace(c.header) != "" {
 			for _, note := range c.notes {
 				comment(out, "  ", note)
 			}

@@ -94,7 +94,7 @@ var titles = []string{"SKU", "id", "Title", "Price", "Preis (EUR)", "price_usd",
 func TestDraftsLoad(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	loaded := 0
-	for round := range 3000 {
+	for round := range 1000 {
 		table, separator := randomTable(random)
 		data := writeTable(table, separator)
 		text, ok := draftOf(t, "products.csv", data)
@@ -111,7 +111,7 @@ func TestDraftsLoad(t *testing.T) {
 		}
 		loaded++
 	}
-	if loaded < 300 {
+	if loaded < 100 {
 		t.Errorf("only %d drafts were loaded", loaded)
 	}
 }
@@ -179,7 +179,7 @@ func TestShopIsTheSame(t *testing.T) {
 
 // TestSurveyStreams reads a file that would not fit its profile.
 func TestSurveyStreams(t *testing.T) {
-	const rows = 200_000
+	const rows = 50_000
 	reader := &endless{rows: rows}
 	ticks := 0
 	s, err := survey("products.csv", reader, func(int) { ticks++ })
@@ -187,7 +187,7 @@ func TestSurveyStreams(t *testing.T) {
 		t.Fatalf("%d rows, %d ticks, %v", s.rows, ticks, err)
 	}
 	for _, c := range s.columns[1:] {
-		if c.seen != nil || c.distinct != nil && len(c.distinct) > maxDistinct {
+		if c.seen != nil || len(c.distinct) > maxDistinct {
 			t.Errorf("the profile of %s grows with the file", c.header)
 		}
 	}
