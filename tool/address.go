@@ -38,7 +38,7 @@ func newAddress(declared *contract.Tool, getenv func(string) (string, bool)) (*a
 		if err != nil {
 			return nil, err
 		}
-		a.literals = append(a.literals, expanded)
+		a.literals = append(a.literals, encode(expanded))
 	}
 	return a, a.check()
 }
@@ -81,6 +81,21 @@ func (a *address) of(given arguments) (string, *catalogue.Fault) {
 // escape writes everything but letters, digits and - _ . ~ as percent
 // encoding, so that a text means the same in a path and in a query.
 func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+
+// encode writes the bytes that no URL carries as percent encoding. With one of
+// them left net/url would encode the whole path anew, and a slash within an
+// argument would become one of the path's.
+func encode(literal string) string {
+	var text strings.Builder
+	for _, b := range []byte(literal) {
+		if b <= ' ' || b >= 0x7f || strings.IndexByte("\"<>\\^`{|}", b) >= 0 {
+			fmt.Fprintf(&text, "%%%02X", b)
+			continue
+		}
+		text.WriteByte(b)
+	}
+	return text.String()
+}
 
 // dotSegments counts the segments of an address's path that mean another path.
 func dotSegments(address string) (count int) {
