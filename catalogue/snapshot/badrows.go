@@ -93,7 +93,8 @@ func excerpt(text []byte) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// nearest lists the names that are closest to the one that was looked for.
+// nearest lists the names that are closest to the one that was looked for,
+// whatever their order.
 func nearest(name string, names []string) string {
 	const most = 3
 	folded := cases.Fold().String(name)
@@ -102,7 +103,9 @@ func nearest(name string, names []string) string {
 		distance[candidate] = editDistance(folded, cases.Fold().String(candidate))
 	}
 	sorted := slices.Clone(names)
-	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(distance[a], distance[b]) })
+	slices.SortFunc(sorted, func(a, b string) int {
+		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(a, b)) // the same on every run
+	})
 	sorted = sorted[:min(len(sorted), most)]
 	for i, candidate := range sorted {
 		sorted[i] = excerpt([]byte(candidate))

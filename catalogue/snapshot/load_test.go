@@ -198,7 +198,7 @@ func TestBadFiles(t *testing.T) {
 		{
 			"headers", "a.csv", "sku,Watts,title,title,note\n1,2,3,4,5\n", only("watts"), []string{
 				`1:1: SKU: no header has this name; nearest: "sku", "note", "Watts"`,
-				`1:1: watts: no header has this name; nearest: "Watts", "title", "note"`,
+				`1:1: watts: no header has this name; nearest: "Watts", "note", "title"`,
 				"1:17: title: columns 3 and 4 have this header; headers that differ are valid",
 			},
 		},
