@@ -288,7 +288,11 @@ func (s *service) failure(rule contract.FailureRule, stated *int64) *record.Reco
 	}
 	if input, ok := s.declared.Input.Get(rule.Field); ok { // a rule for all tools may name another's
 		r.Field = rule.Field
-		r.Fields = []record.Field{{Pointer: "/" + r.Field, Reason: "refused", Accepted: accepts(input)}}
+		fault := acceptor{}.fault(r.Field, input, "refused")
+		r.Fields = catalogue.Fields([]catalogue.Fault{fault})
+		if rule.Text == "" {
+			r.Message = fmt.Sprintf("The service does not accept this %s. %s", r.Field, fault.Message)
+		}
 	}
 	if r.Code == record.TempUnavailable || r.Code == record.QuotaExhausted {
 		r.RetryAfterMS = stated

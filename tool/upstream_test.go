@@ -486,3 +486,14 @@ func TestUntraced(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedField: an input that the service refuses asks for what the
+// contract accepts, as one that the contract refuses does.
+func TestRefusedField(t *testing.T) {
+	address := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	bound := remote{rules: []string{`{when: {status: 404}, is: INVALID_ARGUMENT, field: ref}`}}.mustBind(t, address)
+	got := bound.Call(t.Context(), ref).Failure
+	if want := "The service does not accept this ref. The ref must be "; !strings.HasPrefix(got.Message, want) || got.Field != "ref" {
+		t.Errorf("got %q for %q, want %q…", got.Message, got.Field, want)
+	}
+}
