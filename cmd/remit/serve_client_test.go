@@ -233,3 +233,28 @@ func inspect(t *testing.T, target []string) {
 		}
 	}
 }
+
+// TestStdioLines: a line that is no message is answered, and the session goes
+// on.
+func TestStdioLines(t *testing.T) {
+	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+	for line, want := range map[string]string{
+		`garbage`: `"id":null,"error":{"code":-32700`,
+		`"text"`:  `"id":null,"error":{"code":-32600`,
+		`{}`:      `"id":null,"error":{"code":-32600`,
+		`[]`:      `"id":null,"error":{"code":-32600`,
+		`[1,2]`:   `"id":null,"error":{"code":-32600`,
+		`{"jsonrpc":"1.0","id":3,"method":"ping"}`: `"id":null,"error":{"code":-32600`,
+		`{"jsonrpc":"2.0","id":{},"method":"x"}`:   `"id":null,"error":{"code":-32600`,
+		strings.Repeat("a", 3<<20):                 `"id":null,"error":{"code":-32600,"message":"This line is longer`,
+		"\r":                                       ``,
+	} {
+		command := remitCommand(t, "serve", "--stdio")
+		command.Stdin = strings.NewReader(initialize + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + line + "\n" +
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search_lights","arguments":{"request_id":"S1"}}}`)
+		out, err := command.Output()
+		if err != nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), `\"status\":\"matches\"`) {
+			t.Errorf("%.40q: %v\n%s\nwant %s and the answer", line, err, out, want)
+		}
+	}
+}

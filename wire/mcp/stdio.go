@@ -16,7 +16,8 @@ import (
 // ends or ctx does. What was asked before in ended is still answered. Nothing
 // else may be written to out.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	transport := stdio{&sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: wire.MaxBody}}
+	locked := &lockedWriter{WriteCloser: out}
+	transport := stdio{&sdk.IOTransport{Reader: newLines(in, locked), Writer: locked, MaxLineLength: wire.MaxBody}}
 	err := s.sdk.Run(wire.WithCaller(ctx, wire.Stdio), transport)
 	if ctx.Err() != nil {
 		return nil
