@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -133,14 +134,16 @@ func (l *loader) sorted() []uint32 {
 	for row := range order {
 		order[row] = uint32(row)
 	}
-	byID := func(a, b uint32) int { return strings.Compare(ids.at(int(a)), ids.at(int(b))) }
+	byID := func(a, b uint32) int {
+		return cmp.Or(strings.Compare(ids.at(int(a)), ids.at(int(b))), cmp.Compare(a, b))
+	}
 	inOrder := slices.IsSortedFunc(order, byID)
 	if !inOrder {
-		slices.SortStableFunc(order, byID)
+		slices.SortFunc(order, byID)
 	}
 	for i := 1; i < len(order); i++ {
 		// An empty id is one that is already reported.
-		if id := ids.at(int(order[i])); id != "" && byID(order[i-1], order[i]) == 0 {
+		if id := ids.at(int(order[i])); id != "" && id == ids.at(int(order[i-1])) {
 			l.report.add(Problem{
 				Line: l.lines[order[i]], Column: 1, Field: l.schema.Columns[l.schema.ID].Header,
 				Wrong: fmt.Sprintf("the id %s is that of line %d too", excerpt([]byte(id)), l.lines[order[i-1]]),

@@ -172,7 +172,7 @@ func (c *column) condition(p catalogue.Predicate, rows int) func(words []uint64,
 
 // few is how many rows of a word are looked at one by one; a word with more of
 // them is worked on whole, without a branch per row.
-const few = 8
+const few = 4
 
 // keepBetween keeps rows with a number from least to most and rows without a
 // known one.
