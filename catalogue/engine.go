@@ -119,7 +119,7 @@ type Query struct {
 	// Limit is the most rows to return, at least 1; All returns every row.
 	Limit int
 	// KeepTies extends the page beyond Limit, to at most MaxTies rows in all,
-	// so that it does not end within a tie.
+	// so that it does not end within a tie. Without an Order it changes nothing.
 	KeepTies bool
 }
 
@@ -136,10 +136,12 @@ type Row struct {
 	// Rank is 1 + the number of rows that are strictly better, over all
 	// matches and not this page alone. 0 where the query has no Order.
 	Rank int
-	// Tied is how many matches share the rank, this row included.
+	// Tied is how many matches share the rank, this row included. 0 where the
+	// query has no Order.
 	Tied int
 	// DecidedBy is the index of the first key that separates this row from the
-	// rank above it; -1 in the first rank.
+	// rank above it, on this page or an earlier one; -1 in the first rank, and
+	// where the query has no Order.
 	DecidedBy int
 }
 
@@ -150,8 +152,9 @@ type Result struct {
 	// ExcludedUnknown counts, per predicate of the query, the rows that no
 	// known value excludes and whose value for this predicate is unknown.
 	ExcludedUnknown []int
-	// UnknownKeys counts, per key of the order, the matches whose value is
-	// unknown, whatever the key's policy.
+	// UnknownKeys counts, per key of the order, the rows that satisfy every
+	// predicate and whose value for this key is unknown, whatever the policy of
+	// this key or another.
 	UnknownKeys []int
 	// More says that matches follow the last row.
 	More bool
@@ -170,7 +173,10 @@ type Info struct {
 type Engine interface {
 	Schema() Schema
 	Info() Info
-	// Select answers q. An After that names no row of the snapshot is an error.
+	// Select answers q. These are errors: an After that names no row of the
+	// snapshot, a limit below 1 that is not All, a bound or key on a text
+	// column, Words on a column that is not filtered by words, an operand that
+	// is not Known, and a column or operation that does not exist.
 	Select(ctx context.Context, q Query) (Result, error)
 	// Lookup finds the row with this id; stale as in Query.
 	Lookup(ctx context.Context, id string, stale bool) (Row, bool, error)

@@ -123,8 +123,8 @@ func (l *evidenceLoader) take(r *row) error {
 	record := catalogue.EvidenceRecord{
 		ID:            l.required(columnRecord, "the id of the record"),
 		Product:       l.required(columnProduct, "the id of a product"),
-		Method:        l.required(columnMethod, "the method, standard and edition"),
-		PerformedBy:   l.required(columnPerformedBy, "who performed it"),
+		Method:        l.required(columnMethod, "a method with its standard and edition"),
+		PerformedBy:   l.required(columnPerformedBy, "the name of who performed it"),
 		AssessorLevel: l.word(columnAssessorLevel, "self", "buyer", "third_party"),
 		Scope:         l.word(columnScope, "model", "batch", "item", ""),
 		PerformedAt:   l.time(columnPerformedAt, false),
