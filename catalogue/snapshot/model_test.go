@@ -2,11 +2,14 @@ package snapshot_test
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -349,4 +352,35 @@ func pageLength(rest []catalogue.Row, q catalogue.Query) int {
 		length++
 	}
 	return length
+}
+
+func TestSelectConcurrently(t *testing.T) {
+	rows := generate(rand.New(rand.NewPCG(3, 4)), 500)
+	schema := modelSchema()
+	s := load(t, "model.csv", file(rows), schema)
+	q := catalogue.Query{
+		Where: []catalogue.Predicate{{Column: 5, Op: catalogue.Words, Words: []string{"led"}}},
+		Order: []catalogue.Key{{Column: 0}}, Limit: 7, KeepTies: true,
+	}
+	want := model(rows, q, schema).rows
+	want = want[:pageLength(want, q)]
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			page, err := s.Select(t.Context(), q)
+			if d := gocmp.Diff(want, page.Rows); d != "" || err != nil {
+				t.Error(d, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestSelectEndsWithItsContext(t *testing.T) {
+	s := load(t, "lights.csv", inventory, lights())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Select(ctx, catalogue.Query{Limit: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 }
