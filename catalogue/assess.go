@@ -345,8 +345,39 @@ func (t *Tool) verdict(o *objectWriter, r request, item assessment, shown []int,
 			writeFinding(o, decided{between(scope.Property, scope.Between), *item.scope, false})
 		})
 	}
-	list(o, "criteria", item.found, writeFinding)
+	writeCriteria(o, item, fit.lean)
 	t.fieldsOf(o, item.row, shown, fit)
+}
+
+// inOrder are the decisions as unlisted writes them.
+var inOrder = []decision{met, notMet, missing, expired, outOfScope, indirect, conflicting, undecided}
+
+// writeCriteria writes an item's criteria. What is left of them under a budget
+// is their names by decision, and the ids of the records that they rest on.
+func writeCriteria(o *objectWriter, item assessment, lean lean) {
+	listed := func(f decided) bool { return lean == whole || lean == misses && f.decision == notMet }
+	list(o, "criteria", slices.DeleteFunc(slices.Clone(item.found), func(f decided) bool { return !listed(f) }), writeFinding)
+	if lean == whole || !slices.ContainsFunc(item.found, func(f decided) bool { return !listed(f) }) {
+		return
+	}
+	o.object("unlisted", func(o *objectWriter) {
+		for _, d := range inOrder {
+			var names []string
+			for _, f := range item.found {
+				if f.decision == d && !listed(f) {
+					names = append(names, f.property)
+				}
+			}
+			if names != nil {
+				o.texts(string(d), names)
+			}
+		}
+	})
+	var records []string
+	for _, r := range cited([]assessment{item}) {
+		records = append(records, r.ID)
+	}
+	o.texts("evidence", records)
 }
 
 // lacks collects what would be needed where nothing was decided.

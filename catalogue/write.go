@@ -205,7 +205,19 @@ type fitting struct {
 	text int
 	// brief leaves evidence records out: their ids stay.
 	brief bool
+	lean  lean
 }
+
+// lean is how much of an assessed item's criteria is written.
+type lean uint8
+
+// The degrees of lean: every criterion with its value, limit and record; those
+// not met, the rest by name and decision; all by name and decision.
+const (
+	whole lean = iota
+	misses
+	byName
+)
 
 func (f fitting) shorten(text string) (string, bool) {
 	if f.text == 0 || utf8.RuneCountInString(text) <= f.text {
@@ -215,25 +227,35 @@ func (f fitting) shorten(text string) (string, bool) {
 }
 
 // fit renders as many rows of a page as the characters permit, at least one of
-// those that there are. Where that is too long, texts are shortened and named.
+// those that there are. Where not all fit, assessed items are leaner; where one
+// row alone is too long, texts are shortened and named.
 func (t *Tool) fit(rows []Row, characters int, render func([]Row, fitting) []byte) ([]byte, []Row) {
 	if characters == 0 || t.v1() {
 		return render(rows, fitting{}), rows
 	}
-	page := func(n, text int) []byte {
-		return render(rows[:n], fitting{brief: true, cut: n < len(rows), text: text})
+	page := func(n int, lean lean, text int) []byte {
+		return render(rows[:n], fitting{brief: true, cut: n < len(rows), lean: lean, text: text})
 	}
 	fits := func(body []byte) bool { return utf8.RuneCount(body) <= characters }
-	n := len(rows)
-	body := page(n, 0)
-	if !fits(body) && n > 1 {
-		n = max(1, sort.Search(n-1, func(i int) bool { return !fits(page(i+1, 0)) }))
-		body = page(n, 0)
+	for _, lean := range []lean{whole, misses, byName} {
+		if body := page(len(rows), lean, 0); fits(body) {
+			return body, rows
+		}
+		if lean == whole {
+			continue // more items tell more than every figure of a few
+		}
+		if n := sort.Search(len(rows), func(i int) bool { return !fits(page(i+1, lean, 0)) }); n > 0 {
+			return page(n, lean, 0), rows[:n]
+		}
 	}
-	for text := characters / 2; !fits(body) && text >= minText; text /= 2 {
-		body = page(n, text)
+	least := min(1, len(rows))
+	text := characters / 2
+	body := page(least, byName, text)
+	for !fits(body) && text/2 >= minText {
+		text /= 2
+		body = page(least, byName, text)
 	}
-	return body, rows[:n]
+	return body, rows[:least]
 }
 
 // minText is the least to which a text is shortened, in code points.

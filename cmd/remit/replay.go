@@ -202,7 +202,7 @@ type started struct {
 func (s *simulation) run(ctx context.Context) ([]byte, error) {
 	_, err := recovery.Do(ctx, &recovery.Task[jsontext.Value, struct{}]{
 		Effect: record.Read, Table: recovery.V1, Clock: &recovery.Simulated{},
-		MinDelay: recovery.None, Jitter: recovery.None,
+		MinDelay: recovery.None, Jitter: recovery.None, Arguments: canonical,
 		Correct: func(context.Context, jsontext.Value, *record.Record) (jsontext.Value, bool, error) {
 			return s.Correction, s.Correction.Kind() == '{', nil
 		},
@@ -219,6 +219,16 @@ func (s *simulation) run(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	return s.trace()
+}
+
+// canonical is an input without what makes no difference: the order of its
+// members and how its texts and numbers are written.
+func canonical(input jsontext.Value) any {
+	plain := input.Clone()
+	if err := plain.Canonicalize(); err != nil { // it was read from a case
+		panic(err)
+	}
+	return plain
 }
 
 // execute is one execution of the tool under the case's conditions.
