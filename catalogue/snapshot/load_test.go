@@ -67,7 +67,7 @@ func TestFormats(t *testing.T) {
 			",,A,n/a,,,,,",
 		"a.JSONL": "{\"SKU\":\"0017\",\"title\":\"Cafe\u0301 \\\"S\\\"\\r\\n5, 6\",\"page\":\"https://example.com/a?b=1\",\"lumens\":-9007199254740991,\"watts\":19.99,\"price\":\"49.99 EUR\",\"cost\":5,\"stock\":true,\"note\":{\"x\":[1e999]}}\n" +
 			" {\"SKU\":\"A\",\"title\":null,\"lumens\":\"n/a\",\"watts\":\"\"}\t\r\n",
-		"a.json": "\ufeff\n[ {\"SKU\":\"0017\",\"title\":\"Cafe\u0301 \\\"S\\\"\\r\\n5, 6\",\"page\":\"https:\\/\\/example.com/a?b=1\",\"lumens\":\"-9007199254740991\",\"watts\":\"19.99\",\"price\":49.99,\"cost\":\"5\",\"stock\":1,\"note\":\"}]\\\\\"}\n\t, {\n\"SKU\":\"A\"}] \n",
+		"a.json": "\ufeff\n[ {\"SKU\":\"0017\",\"title\":\"Cafe\u0301 \\\"S\\\"\\r\\n5, 6\",\"page\":\"https:\\/\\/example.com/a?b=1\",\"lumens\":\"-9007199254740991\",\"watts\":\"19.99\",\"price\":49.99,\"cost\":\"5\",\"stock\":1,\"note\":\"\\\"]},\\\\\"}\n\t, {\n\"SKU\":\"A\"}] \n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(want, everything(t, load(t, name, data, products()))); d != "" {
@@ -369,12 +369,24 @@ func TestOtherErrors(t *testing.T) {
 	}
 }
 
-// TestLargeRow has the longest row that is accepted.
+// TestLargeRow has the longest rows that are accepted, and one byte more.
 func TestLargeRow(t *testing.T) {
-	id := strings.Repeat("a", 1<<20-len("\"\",1\n"))
-	s := load(t, "a.csv", "SKU,watts\n\""+id+"\",1\n", only("watts"))
-	if !s.Has(id) {
-		t.Error("the row is not there")
+	schema := catalogue.Schema{Columns: products().Columns[:1]}
+	for name, around := range map[string][2]string{
+		"a.csv":   {"SKU\n|\"", "\"\n|"},
+		"a.jsonl": {"|{\"SKU\":\"", "\"}\n|"},
+		"a.json":  {"[|{\"SKU\":\"", "\"}|]"},
+	} {
+		begin, rowBegin, _ := strings.Cut(around[0], "|")
+		rowEnd, end, _ := strings.Cut(around[1], "|")
+		id := strings.Repeat("a", 1<<20-len(rowBegin)-len(rowEnd))
+		if s := load(t, name, begin+rowBegin+id+rowEnd+end, schema); !s.Has(id) {
+			t.Errorf("%s: the row is not there", name)
+		}
+		_, err := snapshot.Load(strings.NewReader(begin+rowBegin+id+"a"+rowEnd+end), snapshot.Source{Name: name}, schema)
+		if bad := (*snapshot.BadRows)(nil); !errors.As(err, &bad) || bad.Problems[0].Wrong != "the row has over 1 MiB" {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 
