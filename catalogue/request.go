@@ -75,13 +75,13 @@ func (f Fault) Pointer() string {
 	return pointer.String()
 }
 
-// maxFields bounds the faults that one record names.
-const maxFields = 50
+// MaxFields bounds the faults that one record names; no more are looked for.
+const MaxFields = 50
 
 // Fields are faults as a record carries them, the first ones of many; the
 // record's own message is that of the first.
 func Fields(faults []Fault) []record.Field {
-	faults = faults[:min(len(faults), maxFields)]
+	faults = faults[:min(len(faults), MaxFields)]
 	list := make([]record.Field, len(faults))
 	for i, f := range faults {
 		list[i] = record.Field{Pointer: f.Pointer(), Reason: f.Reason, Accepted: f.Accepted}
@@ -163,14 +163,22 @@ func (t *Tool) unknownArguments(object *Node) []Fault {
 	for _, m := range object.Members {
 		if !slices.Contains(known[""], m.Name) {
 			faults = append(faults, UnknownArgument([]string{m.Name}, known[""]))
-			continue
+		} else if names, nested := known[m.Name]; nested || m.Name == "filters" {
+			faults = append(faults, UnknownMembers(m.Value, names, m.Name)...)
 		}
-		if names, nested := known[m.Name]; nested || m.Name == "filters" {
-			for _, inner := range m.Value.Members {
-				if !slices.Contains(names, inner.Name) {
-					faults = append(faults, UnknownArgument([]string{m.Name, inner.Name}, names))
-				}
-			}
+		if len(faults) >= MaxFields {
+			break
+		}
+	}
+	return faults
+}
+
+// UnknownMembers are the faults of an object's members that are none of the
+// names; path leads to the object.
+func UnknownMembers(object *Node, names []string, path ...string) (faults []Fault) {
+	for _, m := range object.Members {
+		if len(faults) < MaxFields && !slices.Contains(names, m.Name) {
+			faults = append(faults, UnknownArgument(append(slices.Clone(path), m.Name), names))
 		}
 	}
 	return faults

@@ -90,12 +90,7 @@ func (a acceptor) decode(input []byte) (arguments, []catalogue.Fault) {
 		}
 		accepted = append(accepted, givenBy(input.Name, node))
 	}
-	for _, m := range object.Members {
-		if !slices.Contains(a.inputs.Names(), m.Name) {
-			faults = append(faults, catalogue.UnknownArgument([]string{m.Name}, a.inputs.Names()))
-		}
-	}
-	return accepted, faults
+	return accepted, append(faults, catalogue.UnknownMembers(object, a.inputs.Names())...)
 }
 
 func givenBy(name string, node *catalogue.Node) given {
