@@ -138,6 +138,9 @@ func (t *Tool) Answer(ctx context.Context, input []byte, characters int) Answer 
 	if err != nil {
 		return t.unavailable(r, err)
 	}
+	if r.stale {
+		answer.Prose += " " + t.words.stale()
+	}
 	return answer
 }
 

@@ -58,7 +58,7 @@ func (t *Tool) describeAssess() string {
 }
 
 func (t *Tool) describeLookup() string {
-	return fmt.Sprintf("Returns what %s records of the one item with this %s.", t.Contract.Service, t.declared.By)
+	return fmt.Sprintf("Returns the one record of %s with this %s.", t.Contract.Service, t.declared.By)
 }
 
 // InputSchema is the JSON Schema of a request, within the subset that browsers
@@ -196,9 +196,12 @@ func (t *Tool) Example() []byte {
 			o.text(t.declared.By, t.firstID())
 			return
 		}
+		seen := map[string]bool{}
 		o.object("filters", func(o *objectWriter) {
 			for _, filter := range t.filters {
-				if example := t.exampleOf(filter); example != "" {
+				// One bound of a column is enough: both would ask for one value.
+				if example := t.exampleOf(filter); example != "" && !seen[filter.Column] {
+					seen[filter.Column] = true
 					o.raw(filter.Name, example)
 				}
 			}

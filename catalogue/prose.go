@@ -193,6 +193,21 @@ func (w words) deciding(r request, rows []Row, more bool) string {
 	return joined(texts, "and") + verb(len(texts), " preference", " preferences")
 }
 
+// stale says what old data no longer establishes.
+func (w words) stale() string {
+	var volatile []string
+	for _, column := range w.contract.Columns {
+		if column.Value.Volatile {
+			volatile = append(volatile, w.name(column.Name))
+		}
+	}
+	const old = "The data is older than the contract permits"
+	if len(volatile) == 0 {
+		return old + "."
+	}
+	return fmt.Sprintf("%s, so that the %s of every record %s as unknown.", old, joined(volatile, "and"), verb(len(volatile), "counts", "count"))
+}
+
 // ranks splits rows into runs of one rank.
 func ranks(rows []Row) [][]Row {
 	var groups [][]Row

@@ -307,13 +307,22 @@ func (d *decoder) structure(n *node, path string, into reflect.Value) {
 	})
 	for _, f := range fields {
 		if f.required && !seen[f.name] {
-			d.fail(path, n.at, "the key %s is missing: %s", f.name, f.doc)
+			d.fail(path, n.at, "the key %s is missing: %s%s", f.name, f.doc, choices(into.Field(f.index)))
 		}
 	}
 }
 
 // open is what stands where an answer is still due: remit init writes it.
 const open = "ASK"
+
+// choices are the words that a missing key may have, if it has only some.
+func choices(value reflect.Value) string {
+	w, ok := value.Addr().Interface().(worded)
+	if !ok {
+		return ""
+	}
+	return "; valid: " + strings.Join(w.words(), ", ")
+}
 
 func (d *decoder) member(n *node, path string, f field, into reflect.Value) {
 	if n.kind == stringKind && n.text == open && !free(into.Interface()) {

@@ -42,8 +42,8 @@ type Task[In, Out any] struct {
 	Clock    Clock         // nil = the machine's monotonic clock
 
 	// Classify turns the tool's error into a record, or returns nil to leave
-	// that to the package's own Classify, which see. It serves contracts
-	// that give a meaning to errors of their own.
+	// that to the package's function Classify. It serves contracts that give
+	// a meaning to errors of their own.
 	Classify func(error) *record.Record
 
 	// Correct is asked for another input after INVALID_ARGUMENT; false or an

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -111,6 +113,10 @@ func longRow(r *row, report *report) error {
 
 // checkNames reports the names that a file must have and does not.
 func checkNames(wanted []want, names []string, found func(name string) bool, what string, report *report) {
+	if d, ok := otherDelimiter(names); ok && len(wanted) > 1 {
+		report.add(Problem{Line: 1, Column: 1, Wrong: "the header is one field", Valid: fmt.Sprintf("declare delimiter: %q, which it seems to use", d)})
+		return
+	}
 	for _, w := range wanted {
 		if w.optional || found(w.name) {
 			continue
@@ -118,4 +124,18 @@ func checkNames(wanted []want, names []string, found func(name string) bool, wha
 		valid := "nearest: " + nearest(w.name, names)
 		report.add(Problem{Line: 1, Column: 1, Field: w.name, Wrong: "no " + what + " has this name", Valid: valid})
 	}
+}
+
+// otherDelimiter is the character that a header of one field seems to be
+// delimited by.
+func otherDelimiter(names []string) (string, bool) {
+	if len(names) != 1 {
+		return "", false
+	}
+	for _, d := range []string{";", ",", "\t", "|"} {
+		if strings.Contains(names[0], d) {
+			return d, true
+		}
+	}
+	return "", false
 }

@@ -99,6 +99,9 @@ func relativeTo(output, name string) (string, error) {
 	return filepath.ToSlash(relative), nil
 }
 
+// fixMark begins a comment about what the contract cannot use yet.
+const fixMark = "FIX:"
+
 // write creates the contract and says what is left to do.
 func (d *draft) write(w io.Writer, name string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -115,6 +118,9 @@ func (d *draft) write(w io.Writer, name string) error {
 		return err
 	}
 	text := "wrote " + name
+	if fixes := strings.Count(d.String(), fixMark); fixes > 0 {
+		text += fmt.Sprintf("; read what it marks with %s (%d), which it cannot use as it is", strings.TrimSuffix(fixMark, ":"), fixes)
+	}
 	if len(d.asks) > 0 {
 		text += "; answer " + strings.Join(d.asks, ", ")
 	}

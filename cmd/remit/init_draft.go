@@ -67,7 +67,8 @@ func (d *draft) things() string {
 func (d *draft) chooseID() {
 	var unique []*drafted
 	for _, c := range d.columns {
-		if c.unique(d.rows) && c.leftOut == "" && c.longest <= longText {
+		// An amount identifies nothing: its values differ by chance.
+		if c.unique(d.rows) && c.leftOut == "" && c.longest <= longText && c.kind != contract.Money && c.kind != contract.Decimal {
 			unique = append(unique, c)
 		}
 	}
@@ -255,7 +256,7 @@ func (d *draft) String() string {
 
 func (d *draft) head(out *strings.Builder) {
 	comment(out, "", fmt.Sprintf("Drafted by remit init from %s: %s, %s.", visibleText(path.Base(strings.ReplaceAll(d.file, "\\", "/"))), plural(d.surveyed.rows, "row"), plural(len(d.columns), "column")))
-	comment(out, "", "QUESTION marks a guess: leave it, or mend it.")
+	comment(out, "", "QUESTION marks a guess: leave it, or mend it. FIX marks what the file does not yet let the contract use.")
 	if len(d.asks) > 0 {
 		comment(out, "", fmt.Sprintf("%s stands where an answer is due, and remit contract validate fails until it is given: %s.", ask, strings.Join(d.asks, ", ")))
 	}
@@ -311,7 +312,7 @@ func (d *draft) column(out *strings.Builder, c *drafted) {
 				comment(out, "  ", note)
 			}
 			c.show = c.kind == contract.Text || c.kind == contract.URL
-			comment(out, "  ", "To load it, take # from the next line.")
+			comment(out, "  ", "To load it, remove the # of the next line.")
 			fmt.Fprintf(out, "  # %s\n", c.line())
 		}
 		return

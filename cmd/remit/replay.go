@@ -31,8 +31,8 @@ assess_suitability, and writes one answer for each, over the six task lights.
 
 A faulty line is an error that names it; then nothing is printed, exit 2.`
 
-const replayExample = `  remit replay recovery-v1 < recovery-v1.cases.jsonl
-  remit replay catalogue-v1 < catalogue-v1.cases.jsonl`
+const replayExample = `  remit replay recovery-v1 < recovery/testdata/recovery-v1.cases.jsonl
+  remit replay catalogue-v1 < catalogue/testdata/catalogue-v1.cases.jsonl`
 
 // replays are the suites that the built-in implementation can be run for.
 var replays = map[string]func() (replayer, error){

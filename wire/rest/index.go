@@ -84,6 +84,15 @@ type toolView struct {
 	Answer                *answerView
 }
 
+// The height of a request's box, in lines.
+const (
+	leastRows = 4
+	mostRows  = 24
+)
+
+// Rows is how many lines the request has, within bounds.
+func (v toolView) Rows() int { return min(max(leastRows, strings.Count(v.Input, "\n")+1), mostRows) }
+
 type answerView struct {
 	Tool, Status, Prose, Body string
 	Failed                    bool
