@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -127,5 +128,38 @@ func TestDocumentedContract(t *testing.T) {
 	}
 	if _, err := contract.Parse("README.md", []byte(source)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDocumentedProgram builds the README's program against the checkout, as a
+// module of its own.
+func TestDocumentedProgram(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), fence+"go\n")
+	source, _, closed := strings.Cut(after, fence)
+	if !found || !closed {
+		t.Fatal("the README shows no program")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"main.go": source,
+		"go.mod":  "module example\n\ngo 1.26\n\nrequire remit.example v0.0.0\n\nreplace remit.example => " + root + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.Command("go", "vet", ".")
+	command.Dir = folder
+	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
