@@ -52,7 +52,7 @@ const (
 // Nearest lists the names that word most likely meant, the nearest first, at
 // most three; where none is near it lists the names themselves, at most 20.
 func Nearest(word string, names []string) []string {
-	limit := max(2, len(word)/3)
+	limit := max(1, (len(word)+1)/3)
 	type near struct {
 		name  string
 		apart int
