@@ -236,11 +236,11 @@ func (d *drafted) nearlyNumbers() {
 	}
 }
 
-// offer is what tools may do with a column of numbers or booleans.
+// offer is what tools may do with a column of numbers or booleans. What can be
+// asked about is answered too.
 func (d *drafted) offer(filter, prefer string) {
-	d.filter, d.prefer = filter, prefer
+	d.filter, d.prefer, d.show = filter, prefer, true
 	d.volatile = d.kind == contract.Money || hinted(d.header, "stock")
-	d.show = d.volatile
 }
 
 // Texts that are longer fill an answer.
@@ -252,7 +252,7 @@ const (
 // offerText filters a column by equality where few texts repeat.
 func (d *drafted) offerText() {
 	if d.distinct != nil && d.longest <= shortText && d.values() >= 2*len(d.distinct) {
-		d.filter = string(contract.Equals)
+		d.filter, d.show = string(contract.Equals), true
 		d.note("It has %s.", plural(len(d.distinct), "different text"))
 	}
 }
