@@ -9,9 +9,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"remit.example/catalogue"
 	"remit.example/catalogue/snapshot"
 	"remit.example/contract"
 	"remit.example/tool"
@@ -140,9 +142,23 @@ func validate(name string) (*review, error) {
 	if missing := missingFiles(p, c); missing != nil {
 		r.add(missing)
 	} else {
-		r.add(bound(p, c))
+		source, err := bound(p, c)
+		r.add(err)
+		r.adviseAge(c, source)
 	}
 	return r, nil
+}
+
+// adviseAge tells of data that would be answered as stale from the start.
+func (r *review) adviseAge(c *contract.Contract, source *catalogue.Source) {
+	if source == nil || c.Data.MaxAge == 0 {
+		return
+	}
+	asOf, now := source.Engine.Info().AsOf, source.Now()
+	if now.Sub(asOf) > time.Duration(c.Data.MaxAge) {
+		r.Advice = append(r.Advice, findings(c.Problem("data.max_age",
+			"the data is of %s and older than this already: answers say stale, and volatile values are unknown", asOf.UTC().Format(time.DateOnly)))...)
+	}
 }
 
 // missingFiles are the files that the contract names and that do not exist.
@@ -176,7 +192,7 @@ func missingFiles(p place, c *contract.Contract) error {
 
 // bound loads the data and binds the tools, as serving would, but for
 // environment variables that are not set.
-func bound(p place, c *contract.Contract) error {
+func bound(p place, c *contract.Contract) (*catalogue.Source, error) {
 	backing := tool.Backing{Files: p.files, Getenv: func(name string) (string, bool) {
 		if value, ok := os.LookupEnv(name); ok {
 			return value, true
@@ -187,12 +203,12 @@ func bound(p place, c *contract.Contract) error {
 		l := loader{place: p, declared: c}
 		source, err := l.catalogue(localKey())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		backing.Catalogue = source
 	}
 	_, err := tool.Bind(c, backing)
-	return err
+	return backing.Catalogue, err
 }
 
 // adviseVariables names the environment variables that serving would miss.
