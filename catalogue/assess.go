@@ -422,10 +422,14 @@ func cited(items []assessment) []*EvidenceRecord {
 		}
 	}
 	for _, item := range items {
-		if item.scope != nil {
-			add(item.scope.record)
+		found := make([]finding, 0, len(item.found)+1)
+		if _, outside := beyond(item.scope); outside {
+			found = append(found, *item.scope)
 		}
 		for _, f := range item.found {
+			found = append(found, f.finding)
+		}
+		for _, f := range found {
 			add(f.record)
 			for _, other := range f.against {
 				add(other)

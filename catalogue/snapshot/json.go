@@ -19,6 +19,7 @@ type objects struct {
 	indexes map[string]int
 	decoder *jsontext.Decoder
 	rows    int
+	broken  bool            // a row could not be read to its end
 	found   []bool          // per want: an object has it
 	others  map[string]bool // members that are not wanted, for messages
 }
@@ -130,12 +131,14 @@ func (o *objects) syntax(r *row, err error) {
 			name, wrong = syntactic.JSONPointer.LastToken(), "the member occurs twice in its object"
 		}
 	}
+	o.broken = true
 	o.bad(r, offset, name, wrong, "a JSON object in which no member repeats is valid")
 }
 
 // finish reports the wanted members that no object has.
 func (o *objects) finish() {
-	if o.rows == 0 {
+	// A row that could not be read to its end may have had the member.
+	if o.rows == 0 || o.broken {
 		return
 	}
 	names := make([]string, 0, len(o.others)+len(o.wanted))

@@ -137,8 +137,19 @@ func (p place) watched() []string {
 // out of the folder, or absolute.
 type folder string
 
-// Open opens a file by the name that a contract gives it.
-func (f folder) Open(name string) (fs.File, error) { return os.Open(f.path(name)) }
+// Open opens a file by the name that a contract gives it. Anything but a
+// regular file is refused before it is opened: a named pipe would keep whoever
+// opens it waiting, and a device may have no end.
+func (f folder) Open(name string) (fs.File, error) {
+	info, err := os.Stat(f.path(name))
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: f.path(name), Err: errors.New("it is no regular file")}
+	}
+	return os.Open(f.path(name))
+}
 
 func (f folder) path(name string) string {
 	if filepath.IsAbs(name) {

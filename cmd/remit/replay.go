@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -169,7 +170,7 @@ func readRecoveryCase(line []byte) (recoveryCase, error) {
 		{"input", c.Input.Kind() != '{'},
 		{"auth_ok", c.AuthOK == nil},
 		{"allowed", c.Allowed == nil},
-		{"responses", c.Responses == nil},
+		{"responses", c.Responses == nil || slices.Contains(c.Responses, "")},
 		{"correction", c.Correction == nil || c.Correction.Kind() != '{' && c.Correction.Kind() != 'n'},
 		{"renewal", c.Renewal == nil},
 	} {
