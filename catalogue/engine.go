@@ -158,6 +158,9 @@ type Result struct {
 	UnknownKeys []int
 	// More says that matches follow the last row.
 	More bool
+	// TieGoesOn says that the match that follows the last row shares its rank.
+	// False without an order.
+	TieGoesOn bool
 }
 
 // Info describes an engine's immutable content.

@@ -182,6 +182,7 @@ func page(result catalogue.Result, matches []catalogue.Row, q catalogue.Query) (
 		n++
 	}
 	result.Rows, result.More = matches[:n], n < len(matches)
+	result.TieGoesOn = result.More && len(q.Order) > 0 && matches[n].Rank == matches[n-1].Rank
 	return result, nil
 }
 

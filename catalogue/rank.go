@@ -76,7 +76,7 @@ func (t *Tool) order(r request, result Result, rows []Row, fit fitting) []byte {
 		o.text("basis", basis)
 		return o.end()
 	}
-	t.cutTie(o, r, result, rows)
+	cutTie(o, result, rows)
 	o.total(result.Total)
 	o.text("basis", basis)
 	t.unknowns(o, r, result)
@@ -111,13 +111,13 @@ func decidedBy(r request, row Row) string {
 
 // cutTie says that the page ends within a tie, so that nobody takes the last
 // items for the whole of their rank.
-func (t *Tool) cutTie(o *objectWriter, r request, result Result, rows []Row) {
+func cutTie(o *objectWriter, result Result, rows []Row) {
 	last := rows[len(rows)-1]
 	shown := 0
 	for i := len(rows) - 1; i >= 0 && rows[i].Rank == last.Rank; i-- {
 		shown++
 	}
-	if shown == last.Tied || !endsWithin(r, result, len(rows)) {
+	if !endsWithin(result, len(rows)) {
 		return
 	}
 	o.object("cut_tie", func(o *objectWriter) {
@@ -127,17 +127,12 @@ func (t *Tool) cutTie(o *objectWriter, r request, result Result, rows []Row) {
 	})
 }
 
-// endsWithin reports whether the tie of the page's last row may go on after
-// it. Of a tie that began on an earlier page and fills this one up to where it
-// was cut, the page alone cannot tell.
-func endsWithin(r request, result Result, rows int) bool {
-	switch {
-	case rows < len(result.Rows):
+// endsWithin reports whether the tie of a page's last row goes on after it.
+func endsWithin(result Result, rows int) bool {
+	if rows < len(result.Rows) {
 		return result.Rows[rows].Rank == result.Rows[rows-1].Rank
-	case !result.More:
-		return false
 	}
-	return r.cutTies || rows >= MaxTies
+	return result.TieGoesOn
 }
 
 var policyNames = map[Policy]contract.UnknownPolicy{

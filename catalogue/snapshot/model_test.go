@@ -336,6 +336,10 @@ func checkPages(t *rapid.T, s *snapshot.Snapshot, q catalogue.Query, want modelA
 		if rest = rest[length:]; page.More != (len(rest) > 0) {
 			t.Fatalf("more is %t with %d rows left", page.More, len(rest))
 		}
+		goesOn := page.More && len(q.Order) > 0 && rest[0].Rank == page.Rows[length-1].Rank
+		if page.TieGoesOn != goesOn {
+			t.Fatalf("the tie goes on: %t, want %t", page.TieGoesOn, goesOn)
+		}
 		if more = page.More; more {
 			q.After = page.Rows[length-1].ID
 		}

@@ -164,6 +164,7 @@ func (s *Snapshot) pageInOrder(ctx context.Context, result *catalogue.Result, ma
 	pass.best.sort()
 	length := pass.best.pageLength(q)
 	result.More = length < len(pass.best.rows)
+	result.TieGoesOn = result.More && length > 0 && pass.best.tie(length-1, length)
 	return s.place(ctx, result, &pass, length, matches, q)
 }
 
