@@ -128,14 +128,19 @@ tools:
     backend: {fixture: {file: stock.csv, by: sku}}
 `
 
-// save writes a file as an editor does, at a time of its own.
+// save writes a file as an editor does: whole, at a time of its own. A server
+// that looks meanwhile sees the old one or the new.
 func save(t *testing.T, name, text string, at int) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+	whole := name + "~"
+	if err := os.WriteFile(whole, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	when := time.Unix(1_700_000_000+int64(at), 0)
-	if err := os.Chtimes(name, when, when); err != nil {
+	if err := os.Chtimes(whole, when, when); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(whole, name); err != nil {
 		t.Fatal(err)
 	}
 }
