@@ -75,6 +75,20 @@ func (l limit) holds(m Measurement) decision {
 type assessor struct {
 	purpose *contract.Purpose
 	now     time.Time
+	scope   *limit // nil where the purpose has none
+	limits  []limit
+}
+
+func newAssessor(purpose *contract.Purpose, now time.Time) assessor {
+	a := assessor{purpose: purpose, now: now}
+	if purpose.Scope != nil {
+		scope := between(purpose.Scope.Property, purpose.Scope.Between)
+		a.scope = &scope
+	}
+	for _, criterion := range purpose.Criteria {
+		a.limits = append(a.limits, limitOf(criterion))
+	}
+	return a
 }
 
 // accepts reports whether a record counts at all, whatever its age.
@@ -183,15 +197,14 @@ const (
 
 func (a assessor) assess(row Row, records []EvidenceRecord) assessment {
 	result := assessment{row: row}
-	if a.purpose.Scope != nil {
-		scope := a.find(records, between(a.purpose.Scope.Property, a.purpose.Scope.Between))
+	if a.scope != nil {
+		scope := a.find(records, *a.scope)
 		if scope.decision == notMet {
 			scope.decision = outOfScope
 		}
 		result.scope = &scope
 	}
-	for _, criterion := range a.purpose.Criteria {
-		l := limitOf(criterion)
+	for _, l := range a.limits {
 		found := decided{l, a.find(records, l), false}
 		if d, outside := beyond(result.scope); outside && slices.Contains(ofFigures, found.decision) {
 			found.decision, found.byScope = d, true
@@ -253,13 +266,19 @@ func (t *Tool) assess(ctx context.Context, r request, q Query, characters int) (
 	case result.Total == 0:
 		return t.noMatches(r, result, characters), nil
 	}
-	a := assessor{r.purpose.Value, r.now}
-	assessed := make(map[string]assessment, len(result.Rows))
+	a := newAssessor(r.purpose.Value, r.now)
+	page, more := pageAfter(result.Rows, after, r.limit)
+	assessed := make(map[string]assessment, len(page))
+	for _, row := range page {
+		assessed[row.ID] = assessment{} // of the others the counts are enough
+	}
 	var counts counts
 	lacking := lacks{purpose: r.purpose.Value}
 	for _, row := range result.Rows {
 		one := a.assess(row, t.Evidence[row.ID])
-		assessed[row.ID] = one
+		if _, shown := assessed[row.ID]; shown {
+			assessed[row.ID] = one
+		}
 		counts.add(one.verdict)
 		lacking.note(one)
 	}
@@ -267,7 +286,6 @@ func (t *Tool) assess(ctx context.Context, r request, q Query, characters int) (
 	if t.v1() {
 		return Answer{Body: t.insufficientV1(r, result.Rows, lacking.list()), Prose: prose}, nil
 	}
-	page, more := pageAfter(result.Rows, after, r.limit)
 	render := func(rows []Row, fit fitting) []byte {
 		var items []assessment
 		for _, row := range rows {

@@ -62,8 +62,8 @@ func (w words) preference(p contract.Preference) string {
 	return strings.ReplaceAll(wish, " ", "-") + "-first"
 }
 
-// joined is "A", "A and B", "A, B and C".
-func joined(texts []string, conjunction string) string {
+// Joined is "A", "A and B", "A, B and C".
+func Joined(texts []string, conjunction string) string {
 	if len(texts) < 2 {
 		return strings.Join(texts, "")
 	}
@@ -82,7 +82,7 @@ func named(ids []string, total int) string {
 		ids[i] = Clip(ids[i])
 	}
 	if total <= maxNamed && known == total {
-		return joined(ids, "and")
+		return Joined(ids, "and")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(ids, ", "), total-len(ids))
 }
@@ -105,7 +105,7 @@ func (w words) filters(r request) string {
 	if len(columns) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the %s %s", joined(columns, "and"), verb(len(columns), "filter", "filters"))
+	return fmt.Sprintf("the %s %s", Joined(columns, "and"), verb(len(columns), "filter", "filters"))
 }
 
 func (w words) matches(r request, rows []Row, total int) string {
@@ -190,7 +190,7 @@ func (w words) deciding(r request, rows []Row, more bool) string {
 			texts = append(texts, w.preference(p.preference))
 		}
 	}
-	return joined(texts, "and") + verb(len(texts), " preference", " preferences")
+	return Joined(texts, "and") + verb(len(texts), " preference", " preferences")
 }
 
 // stale says what old data no longer establishes.
@@ -205,7 +205,7 @@ func (w words) stale() string {
 	if len(volatile) == 0 {
 		return old + "."
 	}
-	return fmt.Sprintf("%s, so that the %s of every record %s as unknown.", old, joined(volatile, "and"), verb(len(volatile), "counts", "count"))
+	return fmt.Sprintf("%s, so that the %s of every record %s as unknown.", old, Joined(volatile, "and"), verb(len(volatile), "counts", "count"))
 }
 
 // ranks splits rows into runs of one rank.
@@ -229,7 +229,7 @@ func (w words) boundary() string {
 	for _, purpose := range w.contract.Purposes {
 		purposes = append(purposes, w.purpose(purpose.Name, purpose.Value))
 	}
-	return fmt.Sprintf("This order does not assess %s.", joined(purposes, "or"))
+	return fmt.Sprintf("This order does not assess %s.", Joined(purposes, "or"))
 }
 
 func (w words) purpose(name string, p *contract.Purpose) string {
@@ -257,9 +257,9 @@ func (w words) clarify(preferences []contract.Preference) string {
 	case 1:
 		return fmt.Sprintf("Does %s matter to you?", wishes[0]) + boundary
 	case 2:
-		return fmt.Sprintf("Which matters more to you, %s?", joined(wishes, "or")) + boundary
+		return fmt.Sprintf("Which matters more to you, %s?", Joined(wishes, "or")) + boundary
 	}
-	return fmt.Sprintf("Which matters most to you: %s?", joined(wishes, "or")) + boundary
+	return fmt.Sprintf("Which matters most to you: %s?", Joined(wishes, "or")) + boundary
 }
 
 func (w words) worded(column string) bool {
@@ -283,7 +283,7 @@ func (w words) assessed(r request, total int, counts counts) string {
 	if len(r.purpose.Value.NotAssessed) == 0 {
 		return sentence
 	}
-	return sentence + fmt.Sprintf(" It does not assess %s.", joined(r.purpose.Value.NotAssessed, "or"))
+	return sentence + fmt.Sprintf(" It does not assess %s.", Joined(r.purpose.Value.NotAssessed, "or"))
 }
 
 // mustBe says what a filter's value must be.

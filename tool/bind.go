@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,7 +82,7 @@ func (t *Tool) fromBackend(declared *contract.Tool, backing Backing) error {
 	}
 	t.Description = declared.Description
 	if t.Description == "" {
-		t.Description = fmt.Sprintf("Returns %s for one %s.", listed(declared.Answer.Names()), listed(declared.Input.Names()))
+		t.Description = fmt.Sprintf("Returns %s for one %s.", catalogue.Joined(declared.Answer.Names(), "and"), catalogue.Joined(declared.Input.Names(), "and"))
 	}
 	t.InputSchema, t.Example = inputSchema(declared), example(declared)
 	t.OutputSchema = outputSchema(answerSchema(declared))
@@ -122,20 +121,6 @@ func backendOf(t *Tool, declared *contract.Tool, backing Backing) (backend, erro
 
 // backend answers one execution whose input is valid.
 type backend func(ctx context.Context, given arguments) outcome
-
-func listed(names []string) string {
-	var text bytes.Buffer
-	for i, name := range names {
-		switch {
-		case i > 0 && i == len(names)-1:
-			text.WriteString(" and ")
-		case i > 0:
-			text.WriteString(", ")
-		}
-		text.WriteString(name)
-	}
-	return text.String()
-}
 
 // failureSchema is the JSON Schema of a failed answer.
 const failureSchema = `{"type":"object","properties":{"error":{"type":"string"},"code":{"type":"string"},"retryable":{"type":"boolean"},"recovery":{"type":"object"}},"required":["error","code","retryable","recovery"]}`

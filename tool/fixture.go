@@ -181,5 +181,5 @@ func answered(declared *contract.Tool, given arguments) string {
 	for i, g := range given {
 		about[i] = g.name + " " + catalogue.Clip(g.text)
 	}
-	return fmt.Sprintf("This is the %s that the service gave for %s.", listed(declared.Answer.Names()), listed(about))
+	return fmt.Sprintf("This is the %s that the service gave for %s.", catalogue.Joined(declared.Answer.Names(), "and"), catalogue.Joined(about, "and"))
 }

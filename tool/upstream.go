@@ -240,7 +240,7 @@ func (s *service) answer(node *catalogue.Node) outcome {
 		}
 		answer.add(output.Name, value)
 	}
-	return outcome{body: answer.json(), prose: fmt.Sprintf("This is the %s that the service gave.", listed(s.declared.Answer.Names()))}
+	return outcome{body: answer.json(), prose: fmt.Sprintf("This is the %s that the service gave.", catalogue.Joined(s.declared.Answer.Names(), "and"))}
 }
 
 // unreadable is a success whose body is no JSON: an answer that was lost.

@@ -147,7 +147,7 @@ func begins(got, literal string, failed bool) bool {
 // TestFrozenRecords holds the tool's record in each execution of the frozen
 // cases to the literal one.
 func TestFrozenRecords(t *testing.T) {
-	served, err := builtinTool("delivery_status")
+	served, err := builtinTool("delivery-status", "delivery_status")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,19 +103,44 @@ func builtin() []place {
 }
 
 // builtinCatalogue is the catalogue of one of the examples.
-func builtinCatalogue(name string) (*catalogue.Source, error) {
-	for _, p := range builtin() {
-		if path.Base(path.Dir(p.shown)) != name {
-			continue
-		}
-		c, err := p.contract()
-		if err != nil {
-			return nil, err
-		}
-		l := loader{place: p, declared: c}
-		return l.catalogue(localKey())
+func builtinCatalogue(example string) (*catalogue.Source, error) {
+	p, err := builtinPlace(example)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("there is no example %s", name)
+	c, err := p.contract()
+	if err != nil {
+		return nil, err
+	}
+	l := loader{place: p, declared: c}
+	return l.catalogue(localKey())
+}
+
+// builtinTool is one tool of one of the examples; no other is loaded.
+func builtinTool(example, name string) (*tool.Tool, error) {
+	p, err := builtinPlace(example)
+	if err != nil {
+		return nil, err
+	}
+	tools, _, err := p.open(localKey())
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tools {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("the example %s has no tool %s", example, name)
+}
+
+func builtinPlace(example string) (place, error) {
+	for _, p := range builtin() {
+		if path.Base(path.Dir(p.shown)) == example {
+			return p, nil
+		}
+	}
+	return place{}, fmt.Errorf("there is no example %s", example)
 }
 
 // onDisk is a contract file, or that of a folder.

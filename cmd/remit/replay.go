@@ -131,7 +131,7 @@ type traceLine struct {
 
 // newRecoveryReplay runs cases against the tool of examples/delivery-status.
 func newRecoveryReplay() (replayer, error) {
-	t, err := builtinTool("delivery_status")
+	t, err := builtinTool("delivery-status", "delivery_status")
 	if err != nil {
 		return nil, err
 	}
@@ -142,18 +142,6 @@ func newRecoveryReplay() (replayer, error) {
 		}
 		return (&simulation{tool: t, recoveryCase: c, authOK: *c.AuthOK}).run(ctx)
 	}, nil
-}
-
-func builtinTool(name string) (*tool.Tool, error) {
-	o, err := open(nil)
-	if err != nil {
-		return nil, err
-	}
-	t, ok := o.set.Lookup(name)
-	if !ok {
-		return nil, fmt.Errorf("the built-in examples have no tool %s", name)
-	}
-	return t, nil
 }
 
 func readRecoveryCase(line []byte) (recoveryCase, error) {
