@@ -90,6 +90,7 @@ func TestStringsEscapeOnlyWhatJSONRequires(t *testing.T) {
 		"<&>\u2028\u2029": "\"<&>\u2028\u2029\"",
 		"é/日𝄞":            `"é/日𝄞"`,
 		"a\xffb\xc3":      "\"a\ufffdb\ufffd\"",
+		"\x80":            "\"\ufffd\"",
 		"":                `""`,
 	} {
 		if got := string(record.AppendString(nil, in)); got != want {
