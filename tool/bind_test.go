@@ -353,24 +353,28 @@ func TestSet(t *testing.T) {
 // dependency is asked last or not at all.
 func TestConditions(t *testing.T) {
 	const valid, invalid = `{"shipment_ref":"SHIP-403"}`, `{"shipment_ref":"ship104"}`
+	ok := tool.Scripted(record.OK)
 	for _, c := range []struct {
 		input         string
 		auth, allowed bool
-		response      record.Code
+		response      tool.Response
 		want          string
 		asked         int
 	}{
-		{invalid, false, false, "OK", "INVALID_ARGUMENT shipment_ref -", 0},
-		{valid, false, false, "OK", "AUTH_REQUIRED  -", 0},
-		{valid, true, false, "OK", "ACCESS_DENIED  -", 0},
-		{valid, true, true, "OK", "", 1},
-		{valid, true, true, "TEMP_UNAVAILABLE", "TEMP_UNAVAILABLE  1000", 1},
-		{valid, true, true, "STATUS_SERVICE_ODDITY", "STATUS_SERVICE_ODDITY  -", 1},
-		{valid, true, true, "ok", "ok  -", 1},
+		{invalid, false, false, ok, "INVALID_ARGUMENT shipment_ref -", 0},
+		{valid, false, false, ok, "AUTH_REQUIRED  -", 0},
+		{valid, true, false, ok, "ACCESS_DENIED  -", 0},
+		{valid, true, true, ok, "", 1},
+		{valid, true, true, tool.Response{Code: "OK", RetryAfterMS: new(int64(250))}, "", 1},
+		{valid, true, true, tool.Scripted("TEMP_UNAVAILABLE"), "TEMP_UNAVAILABLE  1000", 1},
+		{valid, true, true, tool.Response{Code: "TEMP_UNAVAILABLE", RetryAfterMS: new(int64(250))}, "TEMP_UNAVAILABLE  250", 1},
+		{valid, true, true, tool.Response{Code: "TEMP_UNAVAILABLE"}, "TEMP_UNAVAILABLE  -", 1},
+		{valid, true, true, tool.Scripted("STATUS_SERVICE_ODDITY"), "STATUS_SERVICE_ODDITY  -", 1},
+		{valid, true, true, tool.Scripted("ok"), "ok  -", 1},
 	} {
 		asked := 0
 		answer := call(t, fixtureTool(t, "recovery-v1"), tool.Call{Input: []byte(c.input), Conditions: &tool.Conditions{
-			AuthOK: c.auth, Allowed: c.allowed, Response: func() record.Code { asked++; return c.response },
+			AuthOK: c.auth, Allowed: c.allowed, Respond: func() tool.Response { asked++; return c.response },
 		}})
 		got := ""
 		if answer.Failure != nil {

@@ -7,34 +7,46 @@ import "remit.example/record"
 type Conditions struct {
 	AuthOK  bool // false: AUTH_REQUIRED
 	Allowed bool // false: ACCESS_DENIED
-	// Response is what the dependency answers; it is asked only by an execution
-	// that reaches it. OK is the example answer.
-	Response func() record.Code
+	// Respond is what the dependency answers; it is asked only by an execution
+	// that reaches it.
+	Respond func() Response
 }
 
-// simulatedWait is the delay of TEMP_UNAVAILABLE in the fixture of
-// recovery-v1, in milliseconds: a test input, no recommendation.
-const simulatedWait = 1000
+// Response is one answer of a simulated dependency.
+type Response struct {
+	Code record.Code // OK: the example answer
+	// RetryAfterMS is the wait that a failure states, nil where it states none.
+	RetryAfterMS *int64
+}
+
+// scriptedWait is the delay of TEMP_UNAVAILABLE in the fixture of recovery-v1,
+// in milliseconds: a test input, no recommendation.
+const scriptedWait = 1000
+
+// Scripted is the response that a case means by a code alone: TEMP_UNAVAILABLE
+// states a wait of 1000 ms, any other code none.
+func Scripted(code record.Code) Response {
+	if code == record.TempUnavailable {
+		return Response{Code: code, RetryAfterMS: new(int64(scriptedWait))}
+	}
+	return Response{Code: code}
+}
 
 func (c *Conditions) outcome(answer []byte) outcome {
-	code := c.code()
-	if code == record.OK {
+	response := c.response()
+	if response.Code == record.OK {
 		return outcome{body: answer, prose: "This is a simulated answer."}
 	}
-	r := &record.Record{Code: code, Message: sentence(code)}
-	if code == record.TempUnavailable {
-		wait := int64(simulatedWait)
-		r.RetryAfterMS = &wait
-	}
+	r := &record.Record{Code: response.Code, Message: sentence(response.Code), RetryAfterMS: response.RetryAfterMS}
 	return outcome{failure: r, prose: r.Message}
 }
 
-func (c *Conditions) code() record.Code {
+func (c *Conditions) response() Response {
 	switch {
 	case !c.AuthOK:
-		return record.AuthRequired
+		return Response{Code: record.AuthRequired}
 	case !c.Allowed:
-		return record.AccessDenied
+		return Response{Code: record.AccessDenied}
 	}
-	return c.Response()
+	return c.Respond()
 }

@@ -182,7 +182,7 @@ func TestFrozenRecords(t *testing.T) {
 		e := executions[i]
 		i++
 		answer := served.Call(t.Context(), tool.Call{Input: e.Input, Conditions: &tool.Conditions{
-			AuthOK: e.AuthOK, Allowed: e.Code != record.AccessDenied, Response: func() record.Code { return e.Code },
+			AuthOK: e.AuthOK, Allowed: e.Code != record.AccessDenied, Respond: func() tool.Response { return tool.Scripted(e.Code) },
 		}})
 		got := answer.Failure
 		if got == nil {

@@ -224,7 +224,7 @@ func canonical(input jsontext.Value) any {
 func (s *simulation) execute(ctx context.Context, input jsontext.Value) (struct{}, error) {
 	s.starts = append(s.starts, started{input, s.authOK})
 	answer := s.tool.Call(ctx, tool.Call{Input: input, Conditions: &tool.Conditions{
-		AuthOK: s.authOK, Allowed: *s.Allowed, Response: s.respond,
+		AuthOK: s.authOK, Allowed: *s.Allowed, Respond: s.respond,
 	}})
 	if answer.Failure != nil {
 		return struct{}{}, answer.Failure
@@ -234,12 +234,12 @@ func (s *simulation) execute(ctx context.Context, input jsontext.Value) (struct{
 
 // respond is the dependency's next answer. A script that runs out gives no
 // answer at all: run reports the case as faulty.
-func (s *simulation) respond() record.Code {
+func (s *simulation) respond() tool.Response {
 	s.asked++
 	if s.asked > len(s.Responses) {
-		return ""
+		return tool.Response{}
 	}
-	return s.Responses[s.asked-1]
+	return tool.Scripted(s.Responses[s.asked-1])
 }
 
 func (s *simulation) trace() ([]byte, error) {
