@@ -1,0 +1,45 @@
+// Package oracle judges results against frozen suites. It imports nothing of
+// ours, so that no fault can be shared between what is judged and the judge,
+// and it runs nothing: what is judged comes in as bytes.
+//
+// # A suite
+//
+// A suite is one JSON object, decoded strictly: a duplicate or unknown member
+// is an error.
+//
+//	suite, version   its name and edition
+//	contract         recovery-v1 or catalogue-v1: which rules apply
+//	sha256           of its case lines, each followed by a newline
+//	oracle_sha256    of its oracle lines, then its record lines, the same way
+//	fixture          the inventory of a catalogue suite: {"name", "items"}
+//	controls         wrong results, each with the rule that must reject it
+//	cases            why, clause, case, oracle and, for recovery, records
+//
+// A case line holds conditions without expectations, an oracle line the
+// literal result. Both are compared and hashed as the bytes that stand in the
+// file. A recovery case has one of two forms:
+//
+//	{"case","input","auth_ok","allowed","responses":[CODE…],"correction":INPUT|null,"renewal"}
+//	{"case","input","auth_ok","allowed","responses":[{"code","retry_after_ms"}…],"corrections":[INPUT…],"renewal"}
+//
+// In the first, TEMP_UNAVAILABLE asks for 1000 ms, and the one correction is
+// supplied each time that one is asked for; in the second, corrections are
+// supplied one after another until they are used up. A catalogue case is a
+// typed request with the member tool, and its oracle is one answer.
+//
+// # A verdict
+//
+// A case passes if its results are the oracle's, byte for byte, and fails
+// otherwise, with every rule that it breaks; the first in the order of [Rules]
+// is the one that it fails by. Results that cannot be attributed to a case of
+// the suite, a case without a line and cases out of order fail no case: they
+// make the run void (exit code 3), as do a suite that its own hash or lint
+// rejects, a control that is accepted or rejected by another rule than its
+// own, and a mutant that survives.
+//
+// # Mutants
+//
+// A control shows that one wrong result is rejected. [Suite.Prove] goes on: it
+// changes each correct result by every operator of [Operators] and expects
+// each to be rejected by the rule that the operator breaks.
+package oracle

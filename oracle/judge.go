@@ -1,0 +1,144 @@
+package oracle
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxLine bounds one result line, in bytes.
+const maxLine = 1 << 20
+
+// Judge compares the results of a run with the oracle. It reads them as a
+// stream; the error is that of the reader.
+func (s *Suite) Judge(results io.Reader) (*Outcome, error) {
+	j := judge{suite: s, outcome: newOutcome(s.Contract)}
+	lines := bufio.NewReaderSize(results, maxLine)
+	for number := 1; ; number++ {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			j.outcome.void("line %d: a result line has at most %d bytes", number, maxLine)
+			return j.finish(), nil
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, err
+		case err == nil:
+			j.line(number, line[:len(line)-1])
+			continue
+		case len(line) > 0:
+			j.outcome.void("line %d: the last line does not end with a newline, so that it may be cut off", number)
+		}
+		return j.finish(), nil
+	}
+}
+
+// judge collects the lines of one case at a time.
+type judge struct {
+	suite   *Suite
+	outcome *Outcome
+	current int // the place of the case whose lines come in
+	lines   []jsontext.Value
+}
+
+// line takes one result line, which is valid until the next call. A line that
+// is the oracle's needs no decoding to be attributed to its case.
+func (j *judge) line(number int, line []byte) {
+	if literal := j.due(j.current, len(j.lines)); literal != nil && bytes.Equal(line, literal) {
+		j.lines = append(j.lines, literal)
+		return
+	}
+	if literal := j.due(j.current+1, 0); literal != nil && bytes.Equal(line, literal) && len(j.lines) > 0 {
+		j.advance(j.current + 1)
+		j.lines = append(j.lines, literal)
+		return
+	}
+	at, err := j.attribute(line)
+	if err != nil {
+		j.outcome.void("line %d: %w", number, err)
+		return
+	}
+	if at < j.current {
+		j.outcome.void("line %d: %s comes after %s; lines are grouped by case, in case order", number, j.suite.Cases[at].Name, j.suite.Cases[j.current].Name)
+		return
+	}
+	j.advance(at)
+	j.lines = append(j.lines, bytes.Clone(line))
+}
+
+// due is the literal line that a case has at a place; nil if it has none.
+func (j *judge) due(at, line int) jsontext.Value {
+	if at >= len(j.suite.Cases) || line >= len(j.suite.Cases[at].Oracle) {
+		return nil
+	}
+	return j.suite.Cases[at].Oracle[line]
+}
+
+// attribute finds the case that a line names.
+func (j *judge) attribute(line []byte) (int, error) {
+	members, err := membersOf(line)
+	if err != nil {
+		return 0, fmt.Errorf("not a result line: %w", err)
+	}
+	identity := identityMember(j.suite.Contract)
+	name, ok := members.text(identity)
+	if !ok {
+		return 0, fmt.Errorf("not a result line: %s is not one text", identity)
+	}
+	at, known := j.suite.index[name]
+	if !known {
+		return 0, fmt.Errorf("%q is no case of %s", clip(name), j.suite.Name)
+	}
+	return at, nil
+}
+
+// advance ends the current case, and those between it and the case at a place.
+func (j *judge) advance(at int) {
+	for ; j.current < at; j.current++ {
+		j.end()
+	}
+}
+
+func (j *judge) end() {
+	c := &j.suite.Cases[j.current]
+	if len(j.lines) == 0 {
+		j.outcome.void("%s has no line", c.Name)
+		return
+	}
+	j.outcome.count(c, c.findings(j.suite.Contract, j.lines))
+	j.lines = j.lines[:0]
+}
+
+func (j *judge) finish() *Outcome {
+	j.advance(len(j.suite.Cases))
+	return j.outcome.close()
+}
+
+// findings compares the results of one case.
+func (c *Case) findings(contract Contract, results []jsontext.Value) *findings {
+	f := &findings{contract: contract}
+	if c.isOracle(results) {
+		return f
+	}
+	if contract == CatalogueV1 {
+		compareAnswers(f, c, results)
+	} else {
+		compareTraces(f, c, results)
+	}
+	return f
+}
+
+func (c *Case) isOracle(results []jsontext.Value) bool {
+	if len(results) != len(c.Oracle) {
+		return false
+	}
+	for i, line := range results {
+		if !bytes.Equal(line, c.Oracle[i]) {
+			return false
+		}
+	}
+	return true
+}

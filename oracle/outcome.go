@@ -1,0 +1,110 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+const (
+	// maxDetailed bounds the failed cases of one run that are kept with their
+	// findings; all are counted.
+	maxDetailed = 1000
+	// maxVoid bounds the faults of a harness that are reported one by one.
+	maxVoid = 20
+	// maxShown bounds what a report shows of one line, in code points.
+	maxShown = 2000
+)
+
+// Finding is one rule that a result breaks.
+type Finding struct {
+	Rule       string `json:"rule"`
+	Execution  int    `json:"execution"` // from 1; 0: the case as a whole
+	Expected   string `json:"expected"`  // the literal line; "" where none was due
+	Got        string `json:"got"`       // "" where there was none
+	Difference string `json:"difference"`
+	Clause     string `json:"clause"`
+}
+
+// CaseFailure is a case that failed, with every rule that it breaks, the one
+// that it fails by first.
+type CaseFailure struct {
+	Case     string    `json:"case"`
+	Why      string    `json:"why"`
+	Findings []Finding `json:"findings"`
+}
+
+// Outcome is what a run came to.
+type Outcome struct {
+	Passed, Failed int
+	// Failures are the first 1000 cases that failed.
+	Failures []CaseFailure
+	// ByRule counts the failed cases by the rule that each failed by.
+	ByRule map[string]int
+	// Void says why the run judges nothing; empty where it does. The last entry
+	// counts those that are not listed.
+	Void []string
+
+	contract Contract
+	voids    int
+}
+
+func newOutcome(contract Contract) *Outcome {
+	return &Outcome{ByRule: map[string]int{}, contract: contract}
+}
+
+// void notes a fault of the harness.
+func (o *Outcome) void(format string, args ...any) {
+	if o.voids++; o.voids <= maxVoid {
+		o.Void = append(o.Void, fmt.Errorf(format, args...).Error())
+	}
+}
+
+// close counts the faults that are not listed.
+func (o *Outcome) close() *Outcome {
+	if o.voids > maxVoid {
+		o.Void = append(o.Void, fmt.Sprintf("and %d more", o.voids-maxVoid))
+	}
+	return o
+}
+
+// count notes the verdict of one case.
+func (o *Outcome) count(c *Case, f *findings) {
+	if len(f.list) == 0 {
+		o.Passed++
+		return
+	}
+	o.Failed++
+	list := f.sorted()
+	o.ByRule[list[0].Rule]++
+	if len(o.Failures) < maxDetailed {
+		o.Failures = append(o.Failures, CaseFailure{Case: c.Name, Why: c.Why, Findings: list})
+	}
+}
+
+// findings collects what one case breaks.
+type findings struct {
+	contract Contract
+	list     []Finding
+}
+
+func (f *findings) add(rule string, execution int, expected, got []byte, format string, args ...any) {
+	f.list = append(f.list, Finding{
+		Rule: rule, Execution: execution, Expected: clip(string(expected)), Got: clip(string(got)),
+		Difference: fmt.Sprintf(format, args...), Clause: clause(f.contract, rule),
+	})
+}
+
+// sorted is the list in the order of the rules.
+func (f *findings) sorted() []Finding {
+	slices.SortStableFunc(f.list, func(a, b Finding) int { return rank(f.contract, a.Rule) - rank(f.contract, b.Rule) })
+	return f.list
+}
+
+// clip bounds a text that comes from what is judged.
+func clip(text string) string {
+	if len(text) <= maxShown || utf8.RuneCountInString(text) <= maxShown {
+		return text
+	}
+	return string([]rune(text)[:maxShown]) + "…"
+}

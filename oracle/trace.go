@@ -1,0 +1,174 @@
+package oracle
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// limit is how many executions a case has in all.
+const limit = 3
+
+// compareTraces notes what the trace of one case breaks.
+func compareTraces(f *findings, c *Case, results []jsontext.Value) {
+	want := make([]trace, len(c.Oracle))
+	for i, line := range c.Oracle {
+		want[i] = readTrace(line)
+	}
+	for i, line := range results {
+		got, err := membersOf(line)
+		if err != nil { // it was attributed by its members
+			panic(err)
+		}
+		n := i + 1
+		if number := got.get("execution"); number.Kind() == '0' && string(canonical(number)) != strconv.Itoa(n) {
+			f.add("numbering", n, c.oracleAt(i), line, "execution is %s, expected %d", number, n)
+		}
+		if i >= len(want) {
+			f.add(beyond(want, n, got.get("input")), n, nil, line, "the case had ended with execution %d", len(want))
+			continue
+		}
+		compareLine(f, comparison{c.Oracle[i], line, n}, want[:i+1], got)
+	}
+	for i := len(results); i < len(want); i++ {
+		f.add("missing-execution", i+1, c.Oracle[i], nil, "execution %d is missing", i+1)
+	}
+}
+
+func (c *Case) oracleAt(i int) jsontext.Value {
+	if i < len(c.Oracle) {
+		return c.Oracle[i]
+	}
+	return nil
+}
+
+// beyond is the rule that an execution breaks which comes after a case has
+// ended, by how it ended.
+func beyond(want []trace, n int, input jsontext.Value) string {
+	last := want[len(want)-1]
+	switch {
+	case n > limit:
+		return "budget"
+	case last.Code == codeOK:
+		return "execution-after-success"
+	case last.Code == codeDenied:
+		return "retry-after-refusal"
+	case last.Code == codeAuth:
+		return "retry-without-renewal"
+	case last.Code == codeInvalid && refused(want, input):
+		return "unchanged-input-resent"
+	case last.Code == codeInvalid:
+		return "input"
+	case last.Code == codeWait: // a case ends so at its limit alone
+		return "budget"
+	}
+	return "retry-after-unknown"
+}
+
+// refused reports whether an input was answered with INVALID_ARGUMENT before.
+func refused(before []trace, input jsontext.Value) bool {
+	return slices.ContainsFunc(before, func(t trace) bool { return t.Code == codeInvalid && same(t.Input, input) })
+}
+
+// comparison is one result line beside its literal.
+type comparison struct {
+	want, got jsontext.Value
+	execution int
+}
+
+func (p comparison) add(f *findings, rule, format string, args ...any) {
+	f.add(rule, p.execution, p.want, p.got, format, args...)
+}
+
+// traceRules are the rules of the members that decide by their value alone.
+var traceRules = map[string]string{
+	"auth_ok": "authentication", "code": "conditions", "action": "action", "disposition": "disposition",
+}
+
+// compareLine compares one line, member by member, with the last of want.
+func compareLine(f *findings, p comparison, want []trace, got members) {
+	literal, _ := membersOf(p.want) // lint has decoded it
+	before := len(f.list)
+	for _, fault := range got.compare(literal) {
+		p.add(f, "members", "%s", fault)
+	}
+	for _, m := range literal {
+		value := got.get(m.name)
+		if value == nil || same(value, m.value) {
+			continue
+		}
+		if !typeFits(m, value) {
+			p.add(f, "members", "%s is %s, which is of another type than %s", m.name, clip(value.String()), m.value)
+			continue
+		}
+		if rule := traceRule(m.name, want, value); rule != "" {
+			p.add(f, rule, "%s is %s, expected %s", m.name, clip(value.String()), m.value)
+		}
+	}
+	if len(f.list) == before && string(p.got) != string(p.want) {
+		p.add(f, "form", "the values are right, and the bytes differ from %s", firstByte(p.want, p.got))
+	}
+}
+
+// traceRule is the rule of a member that has another value than its literal.
+func traceRule(name string, want []trace, value jsontext.Value) string {
+	switch name {
+	case "execution":
+		return "" // numbering has spoken
+	case "input":
+		if refused(want[:len(want)-1], value) {
+			return "unchanged-input-resent"
+		}
+		return "input"
+	case "at_ms":
+		if atMS, _ := wholeNumber(value); atMS < want[len(want)-1].AtMS {
+			return "early"
+		}
+		return "late"
+	}
+	return traceRules[name]
+}
+
+// typeFits reports whether a value has the type of its literal. A disposition
+// is a text or null.
+func typeFits(literal member, value jsontext.Value) bool {
+	switch literal.name {
+	case "disposition":
+		return value.Kind() == '"' || value.Kind() == 'n'
+	case "execution", "at_ms":
+		_, whole := wholeNumber(value)
+		return whole
+	}
+	return kind(value) == kind(literal.value)
+}
+
+// kind is the type of a value; true and false are of one.
+func kind(value jsontext.Value) jsontext.Kind {
+	if value.Kind() == 't' {
+		return 'f'
+	}
+	return value.Kind()
+}
+
+// wholeNumber reads a number without a fraction, however it is written.
+func wholeNumber(value jsontext.Value) (int64, bool) {
+	if value.Kind() != '0' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(canonical(value)), 10, 64)
+	return n, err == nil
+}
+
+// firstByte shows both lines from the first byte in which they differ.
+func firstByte(want, got []byte) string {
+	i := 0
+	for i < len(want) && i < len(got) && want[i] == got[i] {
+		i++
+	}
+	return "byte " + strconv.Itoa(i+1) + " on: got " + strconv.Quote(excerpt(got, i)) + ", expected " + strconv.Quote(excerpt(want, i))
+}
+
+func excerpt(line []byte, from int) string {
+	return string(line[from:min(len(line), from+24)])
+}
