@@ -1,0 +1,131 @@
+package oracle
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Totals is what saved traces of recovery-v1 add up to, from the traces alone.
+type Totals struct {
+	Executions          int            `json:"executions"`
+	Initial             int            `json:"initial"`
+	Subsequent          int            `json:"subsequent"`
+	AvailabilityRetries int            `json:"availability_retries"` // unchanged, after wait_and_retry
+	Corrections         int            `json:"corrections"`          // another input, after request_correction
+	Authentications     int            `json:"authentications"`      // now authenticated, after request_authentication
+	Unexplained         int            `json:"unexplained,omitzero"` // subsequent ones that none of these permits
+	Succeeded           int            `json:"succeeded"`
+	EndedOtherwise      int            `json:"ended_otherwise"`
+	Unfinished          int            `json:"unfinished,omitzero"` // cases whose last line has no disposition
+	Dispositions        map[string]int `json:"dispositions"`
+}
+
+// Recount adds up traces, grouped by case. Its error lists the faulty lines of
+// file, the first 20 one by one.
+func Recount(file string, traces io.Reader) (*Totals, error) {
+	r := recount{totals: &Totals{Dispositions: map[string]int{}}, seen: map[string]bool{}}
+	lines := bufio.NewScanner(traces)
+	lines.Buffer(nil, maxLine)
+	number := 0
+	for lines.Scan() {
+		number++
+		if err := r.line(lines.Bytes()); err != nil {
+			r.faults = append(r.faults, fmt.Errorf("%s:%d: %w", file, number, err))
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		r.faults = append(r.faults, fmt.Errorf("%s:%d: a trace line has at most %d bytes", file, number+1, maxLine))
+	} else if lines.Err() != nil {
+		return nil, lines.Err()
+	}
+	if number == 0 {
+		r.faults = append(r.faults, fmt.Errorf("%s: it has no traces", file))
+	}
+	if n := len(r.faults); n > maxVoid {
+		r.faults = append(r.faults[:maxVoid], fmt.Errorf("and %d more faulty lines", n-maxVoid))
+	}
+	if len(r.faults) > 0 {
+		return nil, errors.Join(r.faults...)
+	}
+	r.end()
+	return r.totals, nil
+}
+
+type recount struct {
+	totals *Totals
+	seen   map[string]bool // cases whose lines have begun
+	last   *trace          // the line before
+	faults []error
+}
+
+func (r *recount) line(text []byte) error {
+	m, err := membersOf(text)
+	if err != nil {
+		return fmt.Errorf("not a trace line: %w", err)
+	}
+	for _, name := range []string{"case", "execution", "input", "auth_ok", "code", "action", "at_ms", "disposition"} {
+		if m.count(name) != 1 {
+			return fmt.Errorf("not a trace line: it has %s %d times; valid: once", name, m.count(name))
+		}
+	}
+	t, err := parseTrace(text)
+	if err != nil {
+		return fmt.Errorf("not a trace line: %w", err)
+	}
+	return r.count(t)
+}
+
+func (r *recount) count(t trace) error {
+	first := r.last == nil || r.last.Case != t.Case
+	switch {
+	case first && r.seen[t.Case]:
+		return fmt.Errorf("the lines of case %s do not stand together", t.Case)
+	case first && t.Execution != 1, !first && t.Execution != r.last.Execution+1:
+		return fmt.Errorf("case %s: execution %d is out of order; they are numbered 1, 2, 3", t.Case, t.Execution)
+	}
+	if first {
+		r.end()
+		r.seen[t.Case] = true
+		r.totals.Initial++
+	} else {
+		r.totals.Subsequent++
+		*r.kind(t)++
+	}
+	r.totals.Executions++
+	r.last = &t
+	return nil
+}
+
+// kind is the count that an execution after another of its case belongs to.
+func (r *recount) kind(t trace) *int {
+	before, unchanged := r.last, same(r.last.Input, t.Input)
+	switch {
+	case before.Action == "wait_and_retry" && unchanged && before.AuthOK == t.AuthOK:
+		return &r.totals.AvailabilityRetries
+	case before.Action == "request_correction" && !unchanged && before.AuthOK == t.AuthOK:
+		return &r.totals.Corrections
+	case before.Action == "request_authentication" && unchanged && !before.AuthOK && t.AuthOK:
+		return &r.totals.Authentications
+	}
+	return &r.totals.Unexplained
+}
+
+// end counts how the case of the last line ended.
+func (r *recount) end() {
+	if r.last == nil {
+		return
+	}
+	disposition := r.last.Disposition
+	switch {
+	case disposition == nil:
+		r.totals.Unfinished++
+		return
+	case *disposition == "success":
+		r.totals.Succeeded++
+	default:
+		r.totals.EndedOtherwise++
+	}
+	r.totals.Dispositions[*disposition]++
+}

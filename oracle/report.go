@@ -1,0 +1,160 @@
+package oracle
+
+// Subject is the kind of thing that a report judges.
+type Subject string
+
+// The subjects.
+const (
+	Implementation Subject = "implementation" // of a whole contract: results are compared
+	Tools          Subject = "tools"          // what served tools answer
+	Caller         Subject = "caller"         // what a client or an agent does with failures
+)
+
+// Verdicts of a report.
+const (
+	Conforms = "conforms" // exit code 0
+	Violates = "violates" // exit code 1
+	VoidRun  = "void"     // exit code 3: the harness failed, nothing was judged
+)
+
+// Report is what a check came to.
+type Report struct {
+	Subject          Subject       `json:"subject"`
+	Judged           string        `json:"judged"` // its name: a command, an address
+	Verdict          string        `json:"verdict"`
+	Suites           []SuiteReport `json:"suites"`
+	Establishes      []string      `json:"establishes"`
+	DoesNotEstablish []string      `json:"does_not_establish"`
+}
+
+// SuiteReport is what one suite came to. Its lists are never null.
+type SuiteReport struct {
+	Name      string          `json:"name"`
+	Version   string          `json:"version"`
+	SHA256    string          `json:"sha256"`
+	Cases     CaseCount       `json:"cases"`
+	Controls  ControlCount    `json:"controls"`
+	Mutants   MutantCount     `json:"mutants"`
+	Operators []OperatorCount `json:"operators"`
+	FailedBy  map[string]int  `json:"failed_by"` // failed cases by rule
+	Failures  []CaseFailure   `json:"failures"`
+	Unlisted  int             `json:"unlisted"` // failed cases that failures does not hold
+	Unchecked []Unchecked     `json:"unchecked"`
+	Void      []string        `json:"void"`
+}
+
+// CaseCount counts cases.
+type CaseCount struct {
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+}
+
+// ControlCount counts controls.
+type ControlCount struct {
+	Rejected int `json:"rejected"`
+	Accepted int `json:"accepted"`
+}
+
+// MutantCount counts mutants.
+type MutantCount struct {
+	Killed     int `json:"killed"`
+	Survived   int `json:"survived"`
+	Equivalent int `json:"equivalent"`
+}
+
+// Unchecked is something that was not judged. It is never a pass.
+type Unchecked struct {
+	What   string `json:"what"`
+	Count  int    `json:"count"`
+	Reason string `json:"reason"`
+}
+
+// NewReport is a report on nothing yet.
+func NewReport(subject Subject, judged string) *Report {
+	return &Report{
+		Subject: subject, Judged: judged, Verdict: VoidRun, Suites: []SuiteReport{},
+		Establishes: establishes(subject, VoidRun), DoesNotEstablish: doesNotEstablish,
+	}
+}
+
+// Add reports one suite: what it proved to reject, and the outcome of a run;
+// nil where the suite could not be trusted and nothing was run.
+func (r *Report) Add(s *Suite, p *Proof, o *Outcome, void ...string) {
+	report := SuiteReport{
+		Name: s.Name, Version: s.Version, SHA256: s.SHA256, Operators: []OperatorCount{},
+		FailedBy: map[string]int{}, Failures: []CaseFailure{}, Unchecked: []Unchecked{}, Void: append([]string{}, void...),
+	}
+	if p != nil {
+		report.Controls = ControlCount{p.Rejected, p.Accepted}
+		report.Mutants = MutantCount{p.Killed, p.Survived, p.Equivalent}
+		report.Operators = p.Operators
+		report.Void = append(report.Void, p.Void...)
+	}
+	if o != nil {
+		report.Cases = CaseCount{o.Passed, o.Failed}
+		report.FailedBy = o.ByRule
+		report.Failures = append(report.Failures, o.Failures...)
+		report.Unlisted = o.Failed - len(o.Failures)
+		report.Void = append(report.Void, o.Void...)
+	}
+	report.Unchecked = append(report.Unchecked, s.unchecked(r.Subject)...)
+	r.Suites = append(r.Suites, report)
+	r.Verdict = r.verdict()
+	r.Establishes = establishes(r.Subject, r.Verdict)
+}
+
+// verdict is the gravest of the suites: a run that judges nothing says nothing
+// about its cases either.
+func (r *Report) verdict() string {
+	verdict := Conforms
+	for _, s := range r.Suites {
+		switch {
+		case len(s.Void) > 0 || s.Cases.Passed+s.Cases.Failed == 0:
+			return VoidRun
+		case s.Cases.Failed > 0:
+			verdict = Violates
+		}
+	}
+	return verdict
+}
+
+// Exit is the exit code of the verdict.
+func (r *Report) Exit() int {
+	return map[string]int{Conforms: 0, Violates: 1, VoidRun: 3}[r.Verdict]
+}
+
+// unchecked is what a suite holds and a tool has not.
+func (s *Suite) unchecked(subject Subject) []Unchecked {
+	if s.Contract != RecoveryV1 || subject != Tools {
+		return nil
+	}
+	executions := 0
+	for _, c := range s.Cases {
+		executions += len(c.Oracle)
+	}
+	return []Unchecked{{"action, time and disposition", executions, "no policy under test"}}
+}
+
+// establishes says what a verdict shows of a subject.
+func establishes(subject Subject, verdict string) []string {
+	switch verdict {
+	case VoidRun:
+		return []string{"Nothing: the run could not be trusted, and judges neither way."}
+	case Violates:
+		return []string{"On the authored cases listed as failed, what was observed breaks the clause that is named."}
+	}
+	return []string{map[Subject]string{
+		Implementation: "On these authored cases the results are those of the literal oracle, byte for byte.",
+		Tools:          "On these authored cases the tools answered with the literal answers and records, under the conditions that were set.",
+		Caller:         "On these authored cases the caller did nothing that the failures which it met did not permit. It may have done less.",
+	}[subject]}
+}
+
+// doesNotEstablish are the words of both specifications.
+var doesNotEstablish = []string{
+	"These are counts of authored cases: not a recovery rate, and not a measure of any agent's reliability.",
+	"It is not shown that every possible defect is caught: the controls and mutants are those that were thought of.",
+	"Cases, oracle and evaluator have one author: that is no independent human validation.",
+	"No agent chose a tool or worded a final answer, and no browser took part.",
+	"Neither auth_ok nor allowed establishes a real session or proves security.",
+}

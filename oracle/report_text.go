@@ -1,0 +1,139 @@
+package oracle
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// maxPrinted bounds the failed cases of a suite that the text shows.
+const maxPrinted = 20
+
+// Text writes the report for people.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	for _, s := range r.Suites {
+		s.text(&b)
+	}
+	r.operators(&b)
+	fmt.Fprintf(&b, "%s\n", r.summary())
+	section(&b, "It establishes:", r.Establishes)
+	section(&b, "It does not establish:", r.DoesNotEstablish)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s *SuiteReport) text(b *strings.Builder) {
+	for _, fault := range s.Void {
+		fmt.Fprintf(b, "VOID %s: %s\n", s.Name, fault)
+	}
+	for _, failure := range s.Failures[:min(len(s.Failures), maxPrinted)] {
+		failure.text(b, s.Name)
+	}
+	if rest := s.Cases.Failed - maxPrinted; rest > 0 {
+		fmt.Fprintf(b, "and %d more failed cases of %s; --report json lists the first %d\n", rest, s.Name, maxDetailed)
+	}
+	fmt.Fprintf(b, "%s %s: cases %d passed, %d failed; controls %d rejected, %d accepted; mutants %d killed, %d survived, %d equivalent\n",
+		s.Name, s.Version, s.Cases.Passed, s.Cases.Failed, s.Controls.Rejected, s.Controls.Accepted,
+		s.Mutants.Killed, s.Mutants.Survived, s.Mutants.Equivalent)
+	for _, u := range s.Unchecked {
+		fmt.Fprintf(b, "  unchecked: %s, %d times: %s\n", u.What, u.Count, u.Reason)
+	}
+}
+
+func (c *CaseFailure) text(b *strings.Builder, suite string) {
+	first := c.Findings[0]
+	fmt.Fprintf(b, "FAIL %s %s: %s\n", suite, c.Case, first.Rule)
+	fmt.Fprintf(b, "  expected    %s\n  got         %s\n  difference  %s\n  clause      %s\n  case        %s\n",
+		orNothing(first.Expected), orNothing(first.Got), first.where(), first.Clause, c.Why)
+	var also []string
+	for _, f := range c.Findings[1:] {
+		if f.Rule != first.Rule && !slices.Contains(also, f.Rule) {
+			also = append(also, f.Rule)
+		}
+	}
+	if len(also) > 0 {
+		fmt.Fprintf(b, "  also        %s\n", strings.Join(also, ", "))
+	}
+}
+
+func orNothing(line string) string {
+	if line == "" {
+		return "nothing"
+	}
+	return printable(line)
+}
+
+// where is the difference with the execution that it is in.
+func (f *Finding) where() string {
+	if f.Execution == 0 {
+		return printable(f.Difference)
+	}
+	return fmt.Sprintf("execution %d: %s", f.Execution, printable(f.Difference))
+}
+
+// printable keeps what is judged from moving the cursor of a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return '�'
+		}
+		return r
+	}, text)
+}
+
+// operators prints the mutants of all suites by operator.
+func (r *Report) operators(b *strings.Builder) {
+	var total []OperatorCount
+	for _, s := range r.Suites {
+		for _, n := range s.Operators {
+			at := slices.IndexFunc(total, func(t OperatorCount) bool { return t.Operator == n.Operator })
+			if at < 0 {
+				total = append(total, OperatorCount{Operator: n.Operator})
+				at = len(total) - 1
+			}
+			total[at].Killed += n.Killed
+			total[at].Survived += n.Survived
+			total[at].Equivalent += n.Equivalent
+		}
+	}
+	if len(total) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%-26s %8s %8s %10s\n", "mutants by operator", "killed", "survived", "equivalent")
+	for _, n := range total {
+		fmt.Fprintf(b, "%-26s %8d %8d %10d\n", n.Operator, n.Killed, n.Survived, n.Equivalent)
+	}
+	fmt.Fprintln(b)
+}
+
+// summary is the verdict in one sentence.
+func (r *Report) summary() string {
+	var cases, failed int
+	for _, s := range r.Suites {
+		cases += s.Cases.Passed + s.Cases.Failed
+		failed += s.Cases.Failed
+	}
+	switch r.Verdict {
+	case VoidRun:
+		return fmt.Sprintf("The check of %s is void: the harness failed, and nothing was judged.", printable(r.Judged))
+	case Violates:
+		return fmt.Sprintf("%s violates its contract in %d of %d cases.", capital(printable(r.Judged)), failed, cases)
+	}
+	return fmt.Sprintf("%s conforms in all %d cases.", capital(printable(r.Judged)), cases)
+}
+
+func capital(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+func section(b *strings.Builder, title string, sentences []string) {
+	fmt.Fprintln(b, title)
+	for _, sentence := range sentences {
+		fmt.Fprintf(b, "  - %s\n", sentence)
+	}
+}
