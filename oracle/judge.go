@@ -17,7 +17,7 @@ const maxLine = 1 << 20
 // stream; the error is that of the reader.
 func (s *Suite) Judge(results io.Reader) (*Outcome, error) {
 	j := judge{suite: s, outcome: newOutcome(s.Contract)}
-	lines := bufio.NewReaderSize(results, maxLine)
+	lines := bufio.NewReaderSize(results, maxLine+1)
 	for number := 1; ; number++ {
 		line, err := lines.ReadSlice('\n')
 		switch {
@@ -26,14 +26,25 @@ func (s *Suite) Judge(results io.Reader) (*Outcome, error) {
 			return j.finish(), nil
 		case err != nil && !errors.Is(err, io.EOF):
 			return nil, err
-		case err == nil:
-			j.line(number, line[:len(line)-1])
-			continue
-		case len(line) > 0:
-			j.outcome.void("line %d: the last line does not end with a newline, so that it may be cut off", number)
 		}
-		return j.finish(), nil
+		if len(line) > 0 {
+			j.take(number, line)
+		}
+		if err != nil {
+			return j.finish(), nil
+		}
 	}
+}
+
+// judgeBytes is Judge for results in memory.
+func (s *Suite) judgeBytes(results []byte) *Outcome {
+	j := judge{suite: s, outcome: newOutcome(s.Contract)}
+	number := 0
+	for line := range bytes.Lines(results) {
+		number++
+		j.take(number, line)
+	}
+	return j.finish()
 }
 
 // judge collects the lines of one case at a time.
@@ -44,8 +55,18 @@ type judge struct {
 	lines   []jsontext.Value
 }
 
-// line takes one result line, which is valid until the next call. A line that
-// is the oracle's needs no decoding to be attributed to its case.
+// take takes one result line with its newline; it is valid until the next call.
+func (j *judge) take(number int, line []byte) {
+	text, ended := bytes.CutSuffix(line, []byte("\n"))
+	if !ended {
+		j.outcome.void("line %d: the last line does not end with a newline, so that it may be cut off", number)
+		return
+	}
+	j.line(number, text)
+}
+
+// line attributes a line to its case. One that is the oracle's needs no
+// decoding for that.
 func (j *judge) line(number int, line []byte) {
 	if literal := j.due(j.current, len(j.lines)); literal != nil && bytes.Equal(line, literal) {
 		j.lines = append(j.lines, literal)

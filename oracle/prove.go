@@ -1,9 +1,6 @@
 package oracle
 
-import (
-	"bytes"
-	"fmt"
-)
+import "fmt"
 
 // Proof is what shows that a suite rejects what is wrong.
 type Proof struct {
@@ -100,9 +97,24 @@ func (s *Suite) judgeMutant(at int, m Mutant) string {
 	case m.Arrivals != nil:
 		s.JudgeCaller(o, at, m.Arrivals)
 	default:
-		o = s.judgeBytes(s.resultsWith(at, m.Results))
+		near, in := s.around(at)
+		o = near.judgeBytes(near.resultsWith(in, m.Results))
 	}
 	return s.rejectedBy(o, m.Case)
+}
+
+// around is the suite of a case and its neighbours, and the place of the case
+// in it: what a mutant of one case can be told by, without judging all others
+// again.
+func (s *Suite) around(at int) (*Suite, int) {
+	first := max(0, at-1)
+	near := *s
+	near.Cases = s.Cases[first:min(len(s.Cases), at+2)]
+	near.index = map[string]int{}
+	for i, c := range near.Cases {
+		near.index[c.Name] = i
+	}
+	return &near, at - first
 }
 
 // rejectedBy is the rule by which the one case that may fail has failed; void
@@ -117,12 +129,4 @@ func (s *Suite) rejectedBy(o *Outcome, name string) string {
 		return "several"
 	}
 	return o.Failures[0].Findings[0].Rule
-}
-
-func (s *Suite) judgeBytes(results []byte) *Outcome {
-	o, err := s.Judge(bytes.NewReader(results))
-	if err != nil { // bytes can be read
-		panic(err)
-	}
-	return o
 }

@@ -1,6 +1,13 @@
 package tool
 
-import "remit.example/record"
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"remit.example/record"
+)
 
 // Conditions stand in for a backend's world in one execution of a simulated
 // case: they are checked in this order, after the input.
@@ -31,6 +38,40 @@ func Scripted(code record.Code) Response {
 	}
 	return Response{Code: code}
 }
+
+// ResponseForms says how a response is written, as messages show it.
+const ResponseForms = `a code, or {"code":"CODE","retry_after_ms":MILLISECONDS or null}`
+
+// ParseResponse reads a response: a text is a scripted one, an object has
+// exactly code and retry_after_ms, a whole number of milliseconds, at least 0,
+// or null. Its error ends with ResponseForms.
+func ParseResponse(text []byte) (Response, error) {
+	value := jsontext.Value(text)
+	if value.Kind() == '"' {
+		var code record.Code
+		if err := json.Unmarshal(value, &code); err != nil || code == "" {
+			return Response{}, errResponse
+		}
+		return Scripted(code), nil
+	}
+	var read struct {
+		Code record.Code    `json:"code"`
+		Wait jsontext.Value `json:"retry_after_ms"`
+	}
+	if err := json.Unmarshal(value, &read, json.RejectUnknownMembers(true)); err != nil || read.Code == "" || read.Wait == nil {
+		return Response{}, errResponse
+	}
+	var wait *int64
+	if err := json.Unmarshal(read.Wait, &wait); err != nil || wait != nil && (*wait < 0 || *wait > maxWait) {
+		return Response{}, errResponse
+	}
+	return Response{Code: read.Code, RetryAfterMS: wait}, nil
+}
+
+// maxWait is the largest whole number that every reader of JSON keeps exactly.
+const maxWait = 1<<53 - 1
+
+var errResponse = errors.New("not a response; valid: " + ResponseForms)
 
 func (c *Conditions) outcome(answer []byte) outcome {
 	response := c.response()

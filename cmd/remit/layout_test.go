@@ -30,6 +30,8 @@ var layout = map[string][]string{
 	"wire/rest":          {"wire", "tool", "contract", "record"},
 	"wire/wiretest":      {"tool", "contract"},
 	"examples":           {},
+	"oracle":             {},
+	"drive/exec":         {},
 }
 
 // forTests are rooms that only the tests of the rooms below them may import

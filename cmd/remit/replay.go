@@ -25,7 +25,9 @@ input, result lines on standard output.
 
 recovery-v1 reads cases with the members case, input, auth_ok, allowed,
 responses, correction and renewal, and writes one line for each execution.
-Time is simulated: it starts at 0 for each case, and nothing sleeps.
+Where corrections, a list, stands in the place of correction, each response
+is {"code", "retry_after_ms"}. Time is simulated: it starts at 0 for each
+case, and nothing sleeps.
 
 catalogue-v1 reads typed requests whose tool is search, rank_preferences or
 assess_suitability, and writes one answer for each, over the six task lights.
@@ -106,15 +108,20 @@ func replayAll(ctx context.Context, in io.Reader, out io.Writer, replay replayer
 	return err
 }
 
-// recoveryCase is one case of recovery-v1: conditions without expectations.
+// recoveryCase is one case of recovery-v1: conditions without expectations. It
+// has either Correction, and responses that are codes, or Corrections, and
+// responses that state their waits.
 type recoveryCase struct {
-	Case       string         `json:"case"`
-	Input      jsontext.Value `json:"input"`
-	AuthOK     *bool          `json:"auth_ok"`
-	Allowed    *bool          `json:"allowed"`
-	Responses  []record.Code  `json:"responses"`
-	Correction jsontext.Value `json:"correction"`
-	Renewal    *bool          `json:"renewal"`
+	Case        string           `json:"case"`
+	Input       jsontext.Value   `json:"input"`
+	AuthOK      *bool            `json:"auth_ok"`
+	Allowed     *bool            `json:"allowed"`
+	Responses   []jsontext.Value `json:"responses"`
+	Correction  jsontext.Value   `json:"correction"`
+	Corrections []jsontext.Value `json:"corrections"`
+	Renewal     *bool            `json:"renewal"`
+
+	script []tool.Response // Responses, decoded
 }
 
 // traceLine is one execution of a case.
@@ -149,6 +156,9 @@ func readRecoveryCase(line []byte) (recoveryCase, error) {
 	if err := json.Unmarshal(line, &c, json.RejectUnknownMembers(true)); err != nil {
 		return c, fmt.Errorf("not a case of recovery-v1: %w", err)
 	}
+	if c.Correction != nil && c.Corrections != nil {
+		return c, errors.New("not a case of recovery-v1: it has correction and corrections; valid: one of them")
+	}
 	var missing []string
 	for _, member := range []struct {
 		name   string
@@ -158,8 +168,9 @@ func readRecoveryCase(line []byte) (recoveryCase, error) {
 		{"input", c.Input.Kind() != '{'},
 		{"auth_ok", c.AuthOK == nil},
 		{"allowed", c.Allowed == nil},
-		{"responses", c.Responses == nil || slices.Contains(c.Responses, "")},
-		{"correction", c.Correction == nil || c.Correction.Kind() != '{' && c.Correction.Kind() != 'n'},
+		{"responses", c.readScript() != nil},
+		{"correction", c.Corrections == nil && c.Correction.Kind() != '{' && c.Correction.Kind() != 'n'},
+		{"corrections", slices.ContainsFunc(c.Corrections, notObject)},
 		{"renewal", c.Renewal == nil},
 	} {
 		if member.absent {
@@ -169,7 +180,40 @@ func readRecoveryCase(line []byte) (recoveryCase, error) {
 	if len(missing) > 0 {
 		return c, fmt.Errorf("not a case of recovery-v1: missing or of the wrong type: %s", strings.Join(missing, ", "))
 	}
-	return c, errors.Join(c.Input.Compact(), c.Correction.Compact())
+	return c, c.compact()
+}
+
+func notObject(value jsontext.Value) bool { return value.Kind() != '{' }
+
+// readScript decodes the responses: codes beside correction, and codes with
+// their waits beside corrections.
+func (c *recoveryCase) readScript() error {
+	if c.Responses == nil {
+		return errors.New("there are no responses")
+	}
+	for _, response := range c.Responses {
+		if (response.Kind() == '{') != (c.Corrections != nil) {
+			return errors.New("a response has the other form")
+		}
+		read, err := tool.ParseResponse(response)
+		if err != nil {
+			return err
+		}
+		c.script = append(c.script, read)
+	}
+	return nil
+}
+
+// compact takes white space out of what the trace shows.
+func (c *recoveryCase) compact() error {
+	faults := []error{c.Input.Compact()}
+	if c.Correction != nil {
+		faults = append(faults, c.Correction.Compact())
+	}
+	for i := range c.Corrections {
+		faults = append(faults, c.Corrections[i].Compact())
+	}
+	return errors.Join(faults...)
 }
 
 // simulation is one case as it runs.
@@ -178,8 +222,10 @@ type simulation struct {
 	tool   *tool.Tool
 	authOK bool
 	asked  int // executions that reached the dependency
-	starts []started
-	steps  []recovery.Step
+	// corrected is how many of Corrections were supplied.
+	corrected int
+	starts    []started
+	steps     []recovery.Step
 }
 
 // started is what an execution began with.
@@ -193,7 +239,8 @@ func (s *simulation) run(ctx context.Context) ([]byte, error) {
 		Effect: record.Read, Table: recovery.V1, Clock: &recovery.Simulated{},
 		MinDelay: recovery.None, Jitter: recovery.None, Arguments: canonical,
 		Correct: func(context.Context, jsontext.Value, *record.Record) (jsontext.Value, bool, error) {
-			return s.Correction, s.Correction.Kind() == '{', nil
+			correction, ok := s.correct()
+			return correction, ok, nil
 		},
 		Authenticate: func(context.Context, *record.Record) (bool, error) {
 			s.authOK = s.authOK || *s.Renewal
@@ -201,13 +248,26 @@ func (s *simulation) run(ctx context.Context) ([]byte, error) {
 		},
 		Observe: func(step recovery.Step) { s.steps = append(s.steps, step) },
 	}, s.Input, s.execute)
-	if s.asked > len(s.Responses) {
+	if s.asked > len(s.script) {
 		return nil, fmt.Errorf("case %s: execution %d reaches the dependency and responses has no entry %d for it", s.Case, len(s.starts), s.asked)
 	}
 	if _, ended := errors.AsType[*recovery.Ended](err); err != nil && !ended {
 		return nil, err
 	}
 	return s.trace()
+}
+
+// correct is the replacement that the caller supplies: the one correction each
+// time, or the next of several until they are used up.
+func (s *simulation) correct() (jsontext.Value, bool) {
+	if s.Corrections == nil {
+		return s.Correction, s.Correction.Kind() == '{'
+	}
+	if s.corrected == len(s.Corrections) {
+		return nil, false
+	}
+	s.corrected++
+	return s.Corrections[s.corrected-1], true
 }
 
 // canonical is an input without what makes no difference: the order of its
@@ -236,10 +296,10 @@ func (s *simulation) execute(ctx context.Context, input jsontext.Value) (struct{
 // answer at all: run reports the case as faulty.
 func (s *simulation) respond() tool.Response {
 	s.asked++
-	if s.asked > len(s.Responses) {
+	if s.asked > len(s.script) {
 		return tool.Response{}
 	}
-	return tool.Scripted(s.Responses[s.asked-1])
+	return s.script[s.asked-1]
 }
 
 func (s *simulation) trace() ([]byte, error) {
