@@ -19,6 +19,10 @@ type Arrival struct {
 // and schedulers round.
 const tolerance = time.Millisecond
 
+// maxCalls is how many calls of one case are judged one by one; all beyond
+// break the budget, and one finding counts them.
+const maxCalls = 20
+
 // Script is what a scripted server answers a caller with, one case at a time.
 // It decides nothing about the caller: [Suite.JudgeCaller] does.
 type Script struct {
@@ -94,7 +98,7 @@ func (c *Case) Inputs() Inputs {
 func (s *Suite) JudgeCaller(o *Outcome, at int, arrivals []Arrival) {
 	c := &s.Cases[at]
 	if len(arrivals) == 0 {
-		o.void("%s: the caller made no call, so that nothing was judged", c.Name)
+		o.AddVoid("%s: the caller made no call, so that nothing was judged", c.Name)
 		return
 	}
 	f := &findings{contract: s.Contract}
@@ -105,6 +109,10 @@ func (s *Suite) JudgeCaller(o *Outcome, at int, arrivals []Arrival) {
 	on := 0 // how much of the script has been followed
 	for i, arrival := range arrivals {
 		n := i + 1
+		if n > maxCalls {
+			f.add("budget", n, nil, nil, "%d more calls, of at most %d", len(arrivals)-maxCalls, limit)
+			break
+		}
 		shown := fmt.Appendf(nil, `{"execution":%d,"input":%s,"at_ms":%.3f}`, n, arrival.Input, arrival.At.Seconds()*1000)
 		if on >= len(want) {
 			f.add(beyond(want, n, arrival.Input), n, nil, shown, "the case had ended with execution %d", len(want))

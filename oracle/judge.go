@@ -22,7 +22,7 @@ func (s *Suite) Judge(results io.Reader) (*Outcome, error) {
 		line, err := lines.ReadSlice('\n')
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			j.outcome.void("line %d: a result line has at most %d bytes", number, maxLine)
+			j.outcome.AddVoid("line %d: a result line has at most %d bytes", number, maxLine)
 			return j.finish(), nil
 		case err != nil && !errors.Is(err, io.EOF):
 			return nil, err
@@ -59,7 +59,7 @@ type judge struct {
 func (j *judge) take(number int, line []byte) {
 	text, ended := bytes.CutSuffix(line, []byte("\n"))
 	if !ended {
-		j.outcome.void("line %d: the last line does not end with a newline, so that it may be cut off", number)
+		j.outcome.AddVoid("line %d: the last line does not end with a newline, so that it may be cut off", number)
 		return
 	}
 	j.line(number, text)
@@ -79,11 +79,11 @@ func (j *judge) line(number int, line []byte) {
 	}
 	at, err := j.attribute(line)
 	if err != nil {
-		j.outcome.void("line %d: %w", number, err)
+		j.outcome.AddVoid("line %d: %w", number, err)
 		return
 	}
 	if at < j.current {
-		j.outcome.void("line %d: %s comes after %s; lines are grouped by case, in case order", number, j.suite.Cases[at].Name, j.suite.Cases[j.current].Name)
+		j.outcome.AddVoid("line %d: %s comes after %s; lines are grouped by case, in case order", number, j.suite.Cases[at].Name, j.suite.Cases[j.current].Name)
 		return
 	}
 	j.advance(at)
@@ -126,7 +126,7 @@ func (j *judge) advance(at int) {
 func (j *judge) end() {
 	c := &j.suite.Cases[j.current]
 	if len(j.lines) == 0 {
-		j.outcome.void("%s has no line", c.Name)
+		j.outcome.AddVoid("%s has no line", c.Name)
 		return
 	}
 	j.outcome.count(c, c.findings(j.suite.Contract, j.lines))
@@ -135,7 +135,7 @@ func (j *judge) end() {
 
 func (j *judge) finish() *Outcome {
 	j.advance(len(j.suite.Cases))
-	return j.outcome.close()
+	return j.outcome
 }
 
 // findings compares the results of one case.

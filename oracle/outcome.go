@@ -53,19 +53,14 @@ func newOutcome(contract Contract) *Outcome {
 	return &Outcome{ByRule: map[string]int{}, contract: contract}
 }
 
-// void notes a fault of the harness.
-func (o *Outcome) void(format string, args ...any) {
+// AddVoid notes a fault of the harness, by which the run judges nothing. The
+// first 20 are kept one by one, and an entry after them counts the rest.
+func (o *Outcome) AddVoid(format string, args ...any) {
 	if o.voids++; o.voids <= maxVoid {
 		o.Void = append(o.Void, fmt.Errorf(format, args...).Error())
+		return
 	}
-}
-
-// close counts the faults that are not listed.
-func (o *Outcome) close() *Outcome {
-	if o.voids > maxVoid {
-		o.Void = append(o.Void, fmt.Sprintf("and %d more", o.voids-maxVoid))
-	}
-	return o
+	o.Void = append(o.Void[:maxVoid], fmt.Sprintf("and %d more", o.voids-maxVoid))
 }
 
 // count notes the verdict of one case.
