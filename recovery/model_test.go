@@ -59,6 +59,9 @@ type line struct {
 	end       record.Disposition
 }
 
+// latestMS is where the simulated clock stands still: a duration holds no more.
+const latestMS = math.MaxInt64 / int64(time.Millisecond)
+
 // model foretells the trace from the written rules alone, without the table
 // or the policy: one loop, one question after the other.
 func model(w world) (lines []line, checks int) {
@@ -117,7 +120,7 @@ func model(w world) (lines []line, checks int) {
 			if tooLong {
 				return end("stop", "retry_later")
 			}
-			now += wait
+			now = min(now+wait, latestMS)
 			l.action = "wait_and_retry"
 		case "ACCESS_DENIED", "KEY_REUSED":
 			return end("stop", "refused")
