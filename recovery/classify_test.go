@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"syscall"
 	"testing"
+	"time"
 
 	"remit.example/record"
 	"remit.example/recovery"
@@ -99,6 +100,32 @@ func TestClassifySaysWhatIsKnownOfAWrite(t *testing.T) {
 	}
 }
 
+func TestClassifySaysWhatAStatusLeavesKnown(t *testing.T) {
+	for _, tt := range []struct {
+		status  int
+		effect  record.Effect
+		kind    record.WaitKind
+		outcome record.Outcome
+	}{
+		{403, record.Unsafe, "", ""},
+		{404, record.Read, "", ""},
+		{404, record.Unsafe, "", record.NotKnown},
+		{429, record.Read, record.Throttle, ""},
+		{429, record.Unsafe, record.Throttle, record.NotApplied},
+		{500, record.Unsafe, "", record.NotKnown},
+		{502, record.Read, record.Outage, ""},
+		{502, record.Keyed, record.Outage, record.NotKnown},
+		{502, record.Unsafe, "", record.NotKnown},
+		{503, record.Keyed, record.Outage, record.NotApplied},
+		{504, record.Idempotent, record.Outage, record.NotKnown},
+	} {
+		got := recovery.ClassifyResponse(tt.status, nil, nil, tt.effect, noon)
+		if got.WaitKind != tt.kind || got.Outcome != tt.outcome {
+			t.Errorf("%d × %s: %q, %q, want %q, %q", tt.status, tt.effect, got.WaitKind, got.Outcome, tt.kind, tt.outcome)
+		}
+	}
+}
+
 func TestClassifyOfStatuses(t *testing.T) {
 	all := func(c record.Code) [3]record.Code { return [3]record.Code{c, c, c} }
 	for status, want := range map[int][3]record.Code{ // read and idempotent, keyed, unsafe
@@ -167,6 +194,16 @@ func TestClassifyKeepsTheServersWait(t *testing.T) {
 	}
 }
 
+func TestAHeadersWaitIsRoundedUp(t *testing.T) {
+	header := http.Header{"Retry-After": {"Sun, 01 Mar 2026 12:02:00 GMT"}}
+	for late, want := range map[time.Duration]int64{0: 120_000, 1: 120_000, time.Millisecond: 119_999, time.Millisecond + 1: 119_999} {
+		got := verdictOf(recovery.ClassifyResponse(503, header, nil, record.Read, noon.Add(late)))
+		if got != (verdict{record.TempUnavailable, want}) {
+			t.Errorf("%v after noon: %+v, want a wait of %d ms", late, got, want)
+		}
+	}
+}
+
 func TestClassifyUsesTheRecordInTheBody(t *testing.T) {
 	for _, tt := range []struct {
 		status int
@@ -176,6 +213,8 @@ func TestClassifyUsesTheRecordInTheBody(t *testing.T) {
 		{500, ` {"code":"ACCESS_DENIED","message":"No.","field":null,"retry_after_ms":null}`, record.AccessDenied},
 		{200, `{"code":"TEMP_UNAVAILABLE","message":null,"field":null,"retry_after_ms":5}`, record.TempUnavailable},
 		{200, `{"code":"OK","message":"Error: none.","field":null,"retry_after_ms":null}`, ""},
+		{399, `{"code":"OK","message":null,"field":null,"retry_after_ms":null}`, ""},
+		{400, `{"code":"OK","message":null,"field":null,"retry_after_ms":null}`, record.InvalidArgument},
 		{503, `{"code":"OK","message":null,"field":null,"retry_after_ms":null}`, record.TempUnavailable},
 		{409, `{"error":"x","recovery":{"code":"KEY_REUSED"}}`, record.KeyReused},
 		{403, `{"code":"TEMP_UNAVAILABLE","message":"x"}`, record.AccessDenied},

@@ -150,6 +150,21 @@ func TestJitterIsPositiveAndStaysBeforeTheDeadline(t *testing.T) {
 	})
 }
 
+func TestJitterOfAMillisecondIsNoneOrAll(t *testing.T) {
+	waits := map[int64]bool{}
+	for range 200 {
+		task := simulated(record.Read)
+		task.Jitter = time.Millisecond
+		if _, err := recovery.Do(t.Context(), task, "", failing(unavailable(1000)).call); err != nil {
+			t.Fatal(err)
+		}
+		waits[task.Clock.Now().UnixMilli()] = true
+	}
+	if len(waits) != 2 || !waits[1000] || !waits[1001] {
+		t.Errorf("the waits are %v", waits)
+	}
+}
+
 func TestTheMinimumDelayIsTheShortestWait(t *testing.T) {
 	for name, tt := range map[string]struct {
 		failure error
@@ -183,6 +198,18 @@ func TestAWaitOfAnyLengthSaturates(t *testing.T) {
 	}
 	if task.Clock.Now().Before(time.Unix(0, 0).Add(math.MaxInt64 - time.Hour)) {
 		t.Errorf("the clock stands at %v", task.Clock.Now())
+	}
+}
+
+func TestTheLongestExactWaitIsExact(t *testing.T) {
+	const longest = math.MaxInt64 / int64(time.Millisecond)
+	task := simulated(record.Read)
+	task.Cap = recovery.None
+	if _, err := recovery.Do(t.Context(), task, "", failing(unavailable(longest)).call); err != nil {
+		t.Error(err)
+	}
+	if now := task.Clock.Now(); !now.Equal(time.UnixMilli(longest)) {
+		t.Errorf("the clock stands at %v", now)
 	}
 }
 
@@ -238,6 +265,27 @@ func TestElapsedTimeIsClampedAtZero(t *testing.T) {
 	}
 	if _, err := recovery.Do(t.Context(), task, "", failing(unavailable(1), unavailable(1)).call); err != nil {
 		t.Error(err)
+	}
+}
+
+// ticking is a clock that gains a second at every reading.
+type ticking struct{ recovery.Simulated }
+
+func (c *ticking) Now() time.Time {
+	_ = c.Wait(context.Background(), time.Second)
+	return c.Simulated.Now()
+}
+
+func TestTheTaskStartsWithItsFirstExecution(t *testing.T) {
+	task := simulated(record.Read)
+	task.Clock = new(ticking)
+	var at []int64
+	task.Observe = func(s recovery.Step) { at = append(at, s.AtMS) }
+	if _, err := recovery.Do(t.Context(), task, "", failing(unavailable(1)).call); err != nil {
+		t.Error(err)
+	}
+	if want := []int64{0, 2001}; !slices.Equal(at, want) { // read when it fails and when it starts again
+		t.Errorf("the executions started at %v ms, want %v", at, want)
 	}
 }
 

@@ -132,12 +132,13 @@ func commit(conn net.Conn, executions *atomic.Int32, keys *[]string) {
 // reused connection is lost; here each execution is one that the policy permitted.
 func TestOneExecutionForOneCall(t *testing.T) {
 	for _, tt := range []struct {
-		method, body, key string
+		method, body, key string // key is the header that holds one
 	}{
-		{"POST", "pay", "k-1"},
-		{"POST", "", "k-1"},
-		{"PATCH", "", "k-1"},
-		{"DELETE", "", "k-1"},
+		{"POST", "pay", "Idempotency-Key"},
+		{"POST", "", "Idempotency-Key"},
+		{"POST", "", "X-Idempotency-Key"},
+		{"PATCH", "", "Idempotency-Key"},
+		{"DELETE", "", "Idempotency-Key"},
 		{"POST", "pay", ""},
 		{"POST", "", ""},
 		{"PUT", "set", ""},
@@ -161,7 +162,7 @@ func TestOneExecutionForOneCall(t *testing.T) {
 
 			req := request(t, tt.method, url, tt.body)
 			if tt.key != "" {
-				req.Header.Set("Idempotency-Key", tt.key)
+				req.Header.Set(tt.key, "k-1")
 			}
 			_, err = client.Do(req)
 			want := record.RetryExhausted
@@ -210,6 +211,9 @@ func TestTheBodyIsSentAgainAndCannotBeRewound(t *testing.T) {
 			if req.ContentLength != int64(len(body)) {
 				t.Errorf("the length is %d", req.ContentLength)
 			}
+			if body == "" && req.Body != http.NoBody {
+				t.Error("the empty body is of unknown length")
+			}
 			content, _ := io.ReadAll(req.Body)
 			sent = append(sent, string(content))
 			if len(sent) < 3 {
@@ -225,6 +229,23 @@ func TestTheBodyIsSentAgainAndCannotBeRewound(t *testing.T) {
 		if req.Body != nil && req.GetBody == nil {
 			t.Error("the caller's request was changed")
 		}
+	}
+}
+
+func TestAStreamThatIsKeptIsSentAgainWithItsLength(t *testing.T) {
+	const body = "0123456789"
+	calls := 0
+	transport := &recovery.Transport{BodyLimit: int64(len(body)), Task: atOnce(), Base: roundTrip(func(req *http.Request) (*http.Response, error) {
+		calls++
+		if content, _ := io.ReadAll(req.Body); string(content) != body || req.ContentLength != int64(len(body)) {
+			t.Errorf("%q was sent with the length %d", content, req.ContentLength)
+		}
+		return respond(503, "busy"), nil
+	})}
+	req := request(t, "PUT", "http://x.example", "")
+	req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), -1
+	if _, err := transport.RoundTrip(req); err != nil || calls != 3 {
+		t.Errorf("%v, %d calls", err, calls)
 	}
 }
 
@@ -283,6 +304,19 @@ func TestDiscardedResponsesAreClosedAndTheLastIsReturnedWhole(t *testing.T) {
 		_ = resp.Body.Close()
 		if closed.Load() != 3 {
 			t.Errorf("%d of three bodies are closed", closed.Load())
+		}
+	}
+}
+
+func TestAStatusFailsFrom400(t *testing.T) {
+	for status, want := range map[int]record.Code{399: record.OK, 400: record.InvalidArgument} {
+		task := atOnce()
+		var seen []record.Code
+		task.Observe = func(s recovery.Step) { seen = append(seen, s.Code) }
+		transport := &recovery.Transport{Task: task, Base: roundTrip(func(*http.Request) (*http.Response, error) { return respond(status, ""), nil })}
+		resp, err := transport.RoundTrip(request(t, "GET", "http://x.example", ""))
+		if err != nil || resp.StatusCode != status || len(seen) != 1 || seen[0] != want {
+			t.Errorf("%d: %v, %v, seen as %v", status, resp, err, seen)
 		}
 	}
 }
