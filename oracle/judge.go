@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -53,6 +54,7 @@ type judge struct {
 	outcome *Outcome
 	current int // the place of the case whose lines come in
 	lines   []jsontext.Value
+	absent  []int // the places of the cases that ended without a line
 }
 
 // take takes one result line with its newline; it is valid until the next call.
@@ -83,6 +85,7 @@ func (j *judge) line(number int, line []byte) {
 		return
 	}
 	if at < j.current {
+		j.absent = slices.DeleteFunc(j.absent, func(a int) bool { return a == at })
 		j.outcome.AddVoid("line %d: %s comes after %s; lines are grouped by case, in case order", number, j.suite.Cases[at].Name, j.suite.Cases[j.current].Name)
 		return
 	}
@@ -135,6 +138,9 @@ func (j *judge) end() {
 
 func (j *judge) finish() *Outcome {
 	j.advance(len(j.suite.Cases))
+	for _, at := range j.absent {
+		j.outcome.void("%s has no line", j.suite.Cases[at].Name)
+	}
 	return j.outcome
 }
 

@@ -13,10 +13,12 @@ const maxPrinted = 20
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
+	if len(r.Suites) > 1 {
+		r.operators(&b)
+	}
 	for _, s := range r.Suites {
 		s.text(&b)
 	}
-	r.operators(&b)
 	fmt.Fprintf(&b, "%s\n", r.summary())
 	section(&b, "It establishes:", r.Establishes)
 	section(&b, "It does not establish:", r.DoesNotEstablish)
@@ -98,10 +100,7 @@ func (r *Report) operators(b *strings.Builder) {
 			total[at].Equivalent += n.Equivalent
 		}
 	}
-	if len(total) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n%-26s %8s %8s %10s\n", "mutants by operator", "killed", "survived", "equivalent")
+	fmt.Fprintf(b, "%-26s %8s %8s %10s\n", "mutants by operator", "killed", "survived", "equivalent")
 	for _, n := range total {
 		fmt.Fprintf(b, "%-26s %8d %8d %10d\n", n.Operator, n.Killed, n.Survived, n.Equivalent)
 	}
@@ -115,20 +114,14 @@ func (r *Report) summary() string {
 		cases += s.Cases.Passed + s.Cases.Failed
 		failed += s.Cases.Failed
 	}
+	judged := printable(r.Judged)
 	switch r.Verdict {
 	case VoidRun:
-		return fmt.Sprintf("The check of %s is void: the harness failed, and nothing was judged.", printable(r.Judged))
+		return fmt.Sprintf("Void: the harness failed, and nothing was judged of %s.", judged)
 	case Violates:
-		return fmt.Sprintf("%s violates its contract in %d of %d cases.", capital(printable(r.Judged)), failed, cases)
+		return fmt.Sprintf("Violates: %s, in %d of %d cases.", judged, failed, cases)
 	}
-	return fmt.Sprintf("%s conforms in all %d cases.", capital(printable(r.Judged)), cases)
-}
-
-func capital(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	return fmt.Sprintf("Conforms: %s, in all %d cases.", judged, cases)
 }
 
 func section(b *strings.Builder, title string, sentences []string) {

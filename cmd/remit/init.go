@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -126,37 +125,4 @@ func (d *draft) write(w io.Writer, name string) error {
 	}
 	_, err = fmt.Fprintf(w, "%s; then: remit contract validate %s\n", text, name)
 	return err
-}
-
-// progress says on a terminal how far a long reading has come.
-type progress struct {
-	w       io.Writer // nil where it is no terminal
-	next    time.Time
-	written bool
-}
-
-func newProgress(w io.Writer) *progress {
-	p := &progress{next: time.Now().Add(time.Second)}
-	if file, ok := w.(*os.File); ok {
-		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			p.w = w
-		}
-	}
-	return p
-}
-
-func (p *progress) tick(rows int) {
-	if p.w == nil || rows%4096 != 0 || time.Now().Before(p.next) {
-		return
-	}
-	p.next = time.Now().Add(time.Second / 4)
-	p.written = true
-	fmt.Fprintf(p.w, "\rread %s rows", grouped(rows))
-}
-
-// done takes the line back.
-func (p *progress) done() {
-	if p.written {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
 }

@@ -255,7 +255,7 @@ func TestProgress(t *testing.T) {
 	p.tick(1_000_000)
 	p.tick(8192)
 	p.done()
-	if got, want := plain.String(), "\rread 8,192 rows\r\x1b[K"; got != want {
+	if got, want := plain.String(), "\r\x1b[Kread 8,192 rows\r\x1b[K"; got != want {
 		t.Errorf("progress %q, want %q", got, want)
 	}
 }

@@ -1,0 +1,95 @@
+// Package exec runs a program under test: case lines on its standard input,
+// result lines on its standard output. It judges nothing. A program that
+// cannot be started, ends with another status than 0, does not end in time or
+// writes without end is a fault of the harness, which the error tells.
+//
+// A program runs in a process group of its own, which is killed whole when its
+// time is over.
+package exec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// maxErrors bounds what is kept of a program's standard error, in bytes.
+const maxErrors = 4 << 10
+
+// Run runs command once with input, and gives what it wrote, at most
+// maxOutput bytes.
+func Run(ctx context.Context, command []string, input []byte, timeout time.Duration, maxOutput int) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cmd := osexec.CommandContext(ctx, command[0], command[1:]...)
+	out, errs := &bounded{limit: maxOutput, full: cancel}, &tail{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, errs
+	OwnGroup(cmd)
+	err := cmd.Run()
+	switch {
+	case out.flooded:
+		return nil, fmt.Errorf("%s wrote more than %d bytes", command[0], maxOutput)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, fmt.Errorf("%s did not end within %s%s", command[0], timeout, errs)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, osexec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("%s cannot be started: %w", command[0], err)
+	case err != nil:
+		return nil, fmt.Errorf("%s ended with %w%s", command[0], err, errs)
+	}
+	return out.Bytes(), nil
+}
+
+// OwnGroup makes a command run in a process group of its own, which the end of
+// its context kills.
+func OwnGroup(cmd *osexec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // whoever has left the group may hold its output open
+}
+
+// bounded keeps what is written up to a limit, and calls full beyond it.
+type bounded struct {
+	bytes.Buffer
+	limit   int
+	full    func()
+	flooded bool
+}
+
+// Write keeps p, or refuses it.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.limit {
+		b.flooded = true
+		b.full()
+		return 0, errors.New("too much output")
+	}
+	return b.Buffer.Write(p)
+}
+
+// tail keeps the end of what is written.
+type tail struct{ kept []byte }
+
+// Write keeps the last bytes of all.
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if extra := len(t.kept) - maxErrors; extra > 0 {
+		t.kept = t.kept[extra:]
+	}
+	return len(p), nil
+}
+
+// String shows what a program said before it failed.
+func (t *tail) String() string {
+	text := strings.TrimSpace(string(t.kept))
+	if text == "" {
+		return ""
+	}
+	return "; its standard error ends with:\n" + strings.ToValidUTF8(text, "�")
+}
