@@ -127,11 +127,11 @@ func (j *judge) advance(at int) {
 }
 
 func (j *judge) end() {
-	c := &j.suite.Cases[j.current]
 	if len(j.lines) == 0 {
-		j.outcome.AddVoid("%s has no line", c.Name)
+		j.absent = append(j.absent, j.current)
 		return
 	}
+	c := &j.suite.Cases[j.current]
 	j.outcome.count(c, c.findings(j.suite.Contract, j.lines))
 	j.lines = j.lines[:0]
 }
@@ -139,7 +139,7 @@ func (j *judge) end() {
 func (j *judge) finish() *Outcome {
 	j.advance(len(j.suite.Cases))
 	for _, at := range j.absent {
-		j.outcome.void("%s has no line", j.suite.Cases[at].Name)
+		j.outcome.AddVoid("%s has no line", j.suite.Cases[at].Name)
 	}
 	return j.outcome
 }
