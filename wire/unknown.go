@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxNameEcho  = 128 // bytes of an unknown name that a message repeats
+	maxEcho      = 128 // bytes of a caller's text that a message repeats
 	maxNamesTold = 10  // names that it offers instead
 )
 
@@ -19,9 +19,7 @@ func Unknown(set *tool.Set, name string) string {
 	for _, t := range set.Tools() {
 		names = append(names, t.Name)
 	}
-	if len(name) > maxNameEcho {
-		name = strings.ToValidUTF8(name[:maxNameEcho], "") + "…"
-	}
+	name = clip(name)
 	near := contract.Nearest(name, names)
 	more := ""
 	if len(near) > maxNamesTold {
@@ -29,4 +27,12 @@ func Unknown(set *tool.Set, name string) string {
 		near = near[:maxNamesTold]
 	}
 	return fmt.Sprintf("No tool is named %q; valid: %s%s.", name, strings.Join(near, ", "), more)
+}
+
+// clip is a caller's text as a message repeats it.
+func clip(text string) string {
+	if len(text) <= maxEcho {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxEcho], "") + "…"
 }

@@ -49,6 +49,27 @@
 // request's head has at most 64 KiB and arrives within 10 seconds; a
 // connection is closed after 2 idle minutes, or when it takes nothing of an
 // answer for 30 seconds.
+//
+// # The sandbox
+//
+// A service with Options.Sandbox is for a program that checks tools. A request
+// may set a case: the conditions of its execution,
+//
+//	{"case":"auth-renewed","auth_ok":true,"allowed":true,"response":"OK"}
+//
+// and, as a whole number from 1, which execution of the case it is. They stand
+// in the place of the tool's backend (tool.Conditions); response is what the
+// scripted dependency answers to an execution that reaches it:
+//
+//	"TEMP_UNAVAILABLE"                                a code; TEMP_UNAVAILABLE with a wait of 1000 ms
+//	{"code":"TEMP_UNAVAILABLE","retry_after_ms":250}  a code and its wait, null for none
+//	null                                              the execution does not reach it
+//
+// A request is refused if either of the two is malformed, given twice or given
+// alone, or if its execution reaches the dependency although response is null.
+// A tool over a catalogue has no dependency: it answers as it always does.
+// Who may call, and how often, does not change. Any other service knows no
+// case: nothing that a request says sets conditions.
 package wire
 
 import (
@@ -80,6 +101,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
+	// Sandbox says that requests may set the conditions of their execution.
+	Sandbox bool
 }
 
 // Service is the tools that one server serves and the rules by which they are
@@ -149,7 +172,11 @@ func (s *Service) HasTokens() bool { return s.options.Tokens != nil }
 // the tool. Characters bounds the answer as in tool.Call. A tool that breaks is
 // a failed answer. A caller that goes away ends a read, never a tool with an
 // effect, which would leave its outcome unknown.
-func (s *Service) Call(ctx context.Context, t *tool.Tool, input []byte, characters int) (answer tool.Answer) {
+func (s *Service) Call(ctx context.Context, t *tool.Tool, input []byte, characters int) tool.Answer {
+	return s.call(ctx, t, tool.Call{Input: input, Characters: characters})
+}
+
+func (s *Service) call(ctx context.Context, t *tool.Tool, call tool.Call) (answer tool.Answer) {
 	start := s.options.Now()
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -168,7 +195,7 @@ func (s *Service) Call(ctx context.Context, t *tool.Tool, input []byte, characte
 	if t.Effect != record.Read {
 		ctx = context.WithoutCancel(ctx)
 	}
-	return t.Call(ctx, tool.Call{Input: input, Characters: characters})
+	return t.Call(ctx, call)
 }
 
 // broken is the record of a tool that broke.

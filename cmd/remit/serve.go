@@ -50,18 +50,23 @@ SIGTERM let running calls end, for at most 10 seconds; a second one does not.
 Only this machine may call, unless the contract's expose says otherwise or
 --token-file names tokens. Its lines are a name and a token of at least 16
 characters; lines that begin with # are comments. It must not be open to every
-user of the machine. A caller sends its token as Authorization: Bearer TOKEN.`
+user of the machine. A caller sends its token as Authorization: Bearer TOKEN.
+
+With --sandbox a call may set the conditions of its own execution, so that a
+program can check the tools (SPEC.md, section 9); never serve users so.`
 
 const serveExample = `  remit serve
   remit serve examples/task-lights examples/light-sources
   remit serve shop/contract.yaml --listen 0.0.0.0:8080 --token-file tokens.txt
-  remit serve shop/contract.yaml --stdio`
+  remit serve shop/contract.yaml --stdio
+  remit serve examples/delivery-status --sandbox`
 
 // serveFlags is what the command line says.
 type serveFlags struct {
 	listen    string
 	tokenFile string
 	stdio     bool
+	sandbox   bool
 	verbose   bool
 }
 
@@ -91,6 +96,7 @@ func newServe() *cobra.Command {
 	cmd.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8080", "address to listen on, `HOST:PORT`; port 0 takes a free one")
 	cmd.Flags().BoolVar(&flags.stdio, "stdio", false, "speak MCP over standard input and output instead of listening")
 	cmd.Flags().StringVar(&flags.tokenFile, "token-file", "", "`FILE` of the tokens that callers need")
+	cmd.Flags().BoolVar(&flags.sandbox, "sandbox", false, "let calls set the conditions of their execution, for programs that check tools")
 	cmd.Flags().BoolVar(&flags.verbose, "verbose", false, "print a line for each call")
 	return cmd
 }
@@ -132,7 +138,7 @@ func (s *serving) run() error {
 		return badInput(err)
 	}
 	s.watch.set(first.files)
-	options := wire.Options{Logger: s.logger()}
+	options := wire.Options{Logger: s.logger(), Sandbox: s.flags.sandbox}
 	if !s.flags.stdio {
 		options.Listen = s.flags.listen
 	}
@@ -164,7 +170,7 @@ func (s *serving) serveStdio() error {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.mcp.ServeStdio(ctx, io.NopCloser(s.in), nopCloser{s.out}) }()
-	s.say("serving %s over standard input and output", s.inventory())
+	s.say("serving %s over standard input and output", s.offer())
 	stopped, err := s.until(ended)
 	if !stopped {
 		return err
@@ -185,7 +191,7 @@ func (s *serving) serveHTTP() error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	address := listener.Addr().String()
-	s.say("serving %s\n  index  %[2]s/\n  MCP    %[2]s/mcp\n  tools  %[2]s/v1/tools", s.inventory(), localURL(address))
+	s.say("serving %s\n  index  %[2]s/\n  MCP    %[2]s/mcp\n  tools  %[2]s/v1/tools", s.offer(), localURL(address))
 	if s.listening != nil {
 		s.listening(address)
 	}
@@ -249,6 +255,14 @@ func (s *serving) inventory() string {
 		return "1 tool of " + services[0]
 	}
 	return fmt.Sprintf("%d tools of %s", len(tools), strings.Join(services, ", "))
+}
+
+// offer is the inventory, and that it is a sandbox.
+func (s *serving) offer() string {
+	if s.flags.sandbox {
+		return s.inventory() + " in a sandbox, where calls set their own conditions"
+	}
+	return s.inventory()
 }
 
 // until reloads what changes, until the server ends by itself or a signal

@@ -14,6 +14,7 @@
 //
 // A contract does not say that an effect destroys nothing, so every effect may.
 // openWorldHint is true where an HTTP service is behind the tool.
+// _meta["remit/promise"] is the tool's promise.
 //
 // # A call
 //
@@ -30,6 +31,11 @@
 // An unknown tool is the protocol error -32602, which names the nearest tools.
 // A call that may not be made is a failure of the tool like any other: the
 // HTTP status stays 200.
+//
+// In a sandbox the member _meta["remit/case"] of a call's params has its
+// conditions, and _meta["remit/execution"] the number of its execution; what
+// package wire refuses of them is the protocol error -32602. Over HTTP a body
+// is one message there, not a list of them.
 //
 // # Sessions over HTTP
 //
@@ -116,6 +122,10 @@ func (s *Server) Close() {
 // ServeHTTP answers requests at the endpoint.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
+	if s.service.Sandbox() && r.Method == http.MethodPost && !carryPosted(r) {
+		wire.Refuse(w, http.StatusBadRequest, "The body is no message; valid in a sandbox: one JSON-RPC 2.0 message.")
+		return
+	}
 	if s.inSession(r) {
 		s.sessions.ServeHTTP(w, r)
 		return
@@ -138,12 +148,20 @@ func (s *Server) inSession(r *http.Request) bool {
 
 // opens reports whether a request's body is the message that opens a session.
 func opens(r *http.Request) bool {
-	body, err := io.ReadAll(r.Body) // Guard has read and bounded it
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	var message struct {
 		Method string `json:"method"`
 	}
-	return err == nil && json.Unmarshal(body, &message) == nil && message.Method == "initialize"
+	return json.Unmarshal(bodyOf(r), &message) == nil && message.Method == "initialize"
+}
+
+// bodyOf is the body of a request, which stays to be read.
+func bodyOf(r *http.Request) []byte {
+	body, err := io.ReadAll(r.Body)
+	if err != nil { // Guard has read it into memory
+		return nil
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return body
 }
 
 func (s *Server) openSessions() int {
@@ -190,6 +208,7 @@ func describe(t *tool.Tool) *sdk.Tool {
 	return &sdk.Tool{
 		Name: t.Name, Description: t.Description, Annotations: &h,
 		InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
+		Meta: sdk.Meta{"remit/promise": string(t.Promise)},
 	}
 }
 
@@ -255,7 +274,11 @@ func (s *Server) handle(ctx context.Context, request *sdk.CallToolRequest) (*sdk
 	if len(input) == 0 {
 		input = []byte("{}")
 	}
-	return result(s.service.Call(ctx, t, input, tool.AgentCharacters)), nil
+	answer, err := s.service.CallCase(ctx, t, input, tool.AgentCharacters, carried(request))
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error() + "."}
+	}
+	return result(answer), nil
 }
 
 // result is an answer as the protocol carries it.

@@ -112,6 +112,9 @@ func TestList(t *testing.T) {
 			if got.Name != want.Name || got.Description != want.Description {
 				t.Errorf("tool %d is %s: %s", i, got.Name, got.Description)
 			}
+			if got.Meta["remit/promise"] != string(want.Promise) {
+				t.Errorf("%s: _meta %v, want the promise %s", got.Name, got.Meta, want.Promise)
+			}
 			same(t, got.InputSchema, want.InputSchema)
 			same(t, got.OutputSchema, want.OutputSchema)
 			a := got.Annotations

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,7 +18,10 @@ import (
 // else may be written to out.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	locked := &lockedWriter{WriteCloser: out}
-	transport := stdio{&sdk.IOTransport{Reader: newLines(in, locked), Writer: locked, MaxLineLength: wire.MaxBody}}
+	transport := stdio{
+		inner:   &sdk.IOTransport{Reader: newLines(in, locked), Writer: locked, MaxLineLength: wire.MaxBody},
+		sandbox: s.service.Sandbox(),
+	}
 	err := s.sdk.Run(wire.WithCaller(ctx, wire.Stdio), transport)
 	if ctx.Err() != nil {
 		return nil
@@ -27,8 +31,11 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteC
 
 // stdio is the library's transport, whose end of input waits for answers. The
 // library itself drops the ones that are not yet written, so that a request
-// piped into the program would get none.
-type stdio struct{ inner sdk.Transport }
+// piped into the program would get none. In a sandbox its calls carry their case.
+type stdio struct {
+	inner   sdk.Transport
+	sandbox bool
+}
 
 // Connect connects the library's transport.
 func (t stdio) Connect(ctx context.Context) (sdk.Connection, error) {
@@ -36,11 +43,12 @@ func (t stdio) Connect(ctx context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stdioConnection{Connection: inner, open: map[jsonrpc.ID]bool{}, changed: make(chan struct{}), closed: make(chan struct{})}, nil
+	return &stdioConnection{Connection: inner, sandbox: t.sandbox, open: map[jsonrpc.ID]bool{}, changed: make(chan struct{}), closed: make(chan struct{})}, nil
 }
 
 type stdioConnection struct {
 	sdk.Connection
+	sandbox bool
 
 	mu      sync.Mutex
 	open    map[jsonrpc.ID]bool // calls without an answer
@@ -57,13 +65,24 @@ func (c *stdioConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	if errors.Is(err, io.EOF) {
 		c.answered(ctx)
 	}
-	// A subscription has no answer before its end.
-	if call, ok := message.(*jsonrpc.Request); ok && err == nil && call.IsCall() && call.Method != "subscriptions/listen" {
-		c.mu.Lock()
-		c.open[call.ID] = true
-		c.mu.Unlock()
+	if call, ok := message.(*jsonrpc.Request); ok && err == nil && call.IsCall() {
+		c.begin(call)
 	}
 	return message, err
+}
+
+func (c *stdioConnection) begin(call *jsonrpc.Request) {
+	if c.sandbox {
+		h := http.Header{}
+		carry(h, call)
+		call.Extra = &sdk.RequestExtra{Header: h}
+	}
+	if call.Method == "subscriptions/listen" { // has no answer before its end
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[call.ID] = true
 }
 
 // answered waits until every call is answered, or nobody waits for that.

@@ -17,6 +17,10 @@
 // 404 for an unknown tool or path, 405 with Allow, 415 for a body that is not
 // application/json, and what package wire refuses.
 //
+// In a sandbox the header Remit-Case of a call has its conditions, in ASCII,
+// and Remit-Execution the number of its execution; 400 if package wire refuses
+// them. The index sets none.
+//
 // The index needs no script and asks nobody else for anything; with scripts,
 // answers are shown without leaving it. Whatever comes from a contract or a
 // catalogue is text to it, never markup.
@@ -130,7 +134,12 @@ func (s *server) call(w http.ResponseWriter, r *http.Request) {
 		wire.Refuse(w, http.StatusBadRequest, "The body could not be read.")
 		return
 	}
-	s.answer(w, r, s.service.Call(r.Context(), t, input, 0))
+	answer, err := s.service.CallCase(r.Context(), t, input, 0, wire.HeaderCase(r.Header))
+	if err != nil {
+		wire.Refuse(w, http.StatusBadRequest, err.Error()+".")
+		return
+	}
+	s.answer(w, r, answer)
 }
 
 func (s *server) answer(w http.ResponseWriter, r *http.Request, a tool.Answer) {
