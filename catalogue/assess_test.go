@@ -257,3 +257,64 @@ func TestAssessedLiteral(t *testing.T) {
 	})}}
 	holds(t, s.ask("assess", `{"request_id":"Q3","purpose":"colour_rendering_limits"}`), `{"request_id":"Q3","status":"assessed","purpose":{"name":"colour_rendering_limits","version":"1","method":"ISO 3664:2009 colour-rendering limits, CIE 13.3-1995"},"suitable":["ls-03"],"counts":{"suitable":1,"unsuitable":0,"insufficient_evidence":0},"items":[{"id":"ls-03","verdict":"suitable","criteria":[{"property":"ra","decision":"met","value":100.0,"limit":">= 90","evidence":"ls-03/cri"}]}],"not_assessed":["chromaticity against D50","metamerism index","illuminance"],"snapshot":"sha256:0123456789ab","cursor":null,"recommendation":false}`)
 }
+
+// TestAssessedProse: the sentence counts the verdicts, and says what the method
+// does not assess where it says so.
+func TestAssessedProse(t *testing.T) {
+	s := open(t, assessed, "id\nA\nB\nC\n")
+	s.source.Now = func() time.Time { return now }
+	for purpose, c := range map[string]struct{ a, b, want string }{
+		"limits":     {"95", "80", "By a method, 1 of 3 meets every criterion of limits, 1 does not, and for 1 the evidence does not decide. It does not assess illuminance."},
+		"any_record": {"95", "95", "By a method, 2 of 3 meet every criterion of any record, 0 do not, and for 1 the evidence does not decide."},
+	} {
+		s.source.Evidence = catalogue.Evidence{"A": {with("ra", c.a)}, "B": {with("ra", c.b)}}
+		if got := s.answer("assess", `{"request_id":"x","purpose":"`+purpose+`"}`, 0).Prose; got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", purpose, got, c.want)
+		}
+	}
+}
+
+// TestEvidenceMembers: what is not stated of a record is null or left out.
+func TestEvidenceMembers(t *testing.T) {
+	full := evidence(func(r *catalogue.EvidenceRecord) {
+		r.ID, r.ValidUntil = "full", now.Add(time.Hour)
+		r.Source, r.SourceSHA256, r.Licence = "https://lab.example/1", "00ff", "CC0"
+		r.Properties = map[string]catalogue.Measurement{"ra": figure("95")}
+	})
+	bare := evidence(func(r *catalogue.EvidenceRecord) {
+		r.ID, r.Scope, r.PerformedAt, r.Properties = "bare", "", time.Time{}, map[string]catalogue.Measurement{"ra": figure("1")}
+	})
+	s := open(t, assessed, "id\nA\n")
+	s.source.Now, s.source.Evidence = func() time.Time { return now }, catalogue.Evidence{"A": {full, bare}}
+	holds(t, s.ask("assess", `{"request_id":"x","purpose":"any_record"}`), `{"evidence":[`+
+		`{"id":"full","product":"A","method":"CIE 13.3-1995","performed_by":"a laboratory","assessor_level":"third_party","performed_at":"2026-05-31T12:00:00Z","valid_until":"2026-06-01T13:00:00Z","scope":"item","source":"https://lab.example/1","source_sha256":"00ff","licence":"CC0"},`+
+		`{"id":"bare","product":"A","method":"CIE 13.3-1995","performed_by":"a laboratory","assessor_level":"third_party","performed_at":null,"valid_until":null}]}`)
+}
+
+// TestLeanItems: an item that is too long lists what is not met, or nothing,
+// and names the rest by decision; its records keep their ids.
+func TestLeanItems(t *testing.T) {
+	s := open(t, assessed, "id\nA\n")
+	s.source.Now = func() time.Time { return now }
+	s.source.Evidence = catalogue.Evidence{"A": {
+		with("ra", "80", "flicker", "-1", "cct", "2800±300"), with("ra", "-1", "flicker", "0.1", "cct", "-1"),
+	}}
+	const (
+		ra      = `{"property":"ra","decision":"not_met","value":80,"limit":">= 90","evidence":"rra80flicker-1cct2800±300"}`
+		flicker = `{"property":"flicker","decision":"met","value":0.1,"limit":"<= 0.1","evidence":"rra-1flicker0.1cct-1"}`
+		cct     = `{"property":"cct","decision":"undecided","value":2800,"uncertainty":300,"limit":"between 2700 and 3000","evidence":"rra80flicker-1cct2800±300"}`
+		cites   = `"evidence":["rra80flicker-1cct2800±300","rra-1flicker0.1cct-1"]`
+	)
+	characters := 10_000
+	for _, want := range []string{
+		`"criteria":[` + ra + "," + flicker + "," + cct + "]}",
+		`"criteria":[` + ra + `],"unlisted":{"met":["flicker"],"undecided":["cct"]},` + cites + "}",
+		`"criteria":[],"unlisted":{"met":["flicker"],"not_met":["ra"],"undecided":["cct"]},` + cites + "}",
+	} {
+		got := string(s.answer("assess", `{"request_id":"x","purpose":"limits"}`, characters).Body)
+		if !strings.Contains(got, want) {
+			t.Errorf("in %d characters: %s\nwant %s", characters, got, want)
+		}
+		characters = len([]rune(got)) - 1 // the next is leaner
+	}
+}

@@ -87,6 +87,9 @@ func TestPages(t *testing.T) {
 			}
 			for _, page := range pages {
 				cutsOpenly(t, page, !strings.Contains(c.members, "cut"))
+				if len(itemsOf(t, []string{page})) == 0 {
+					t.Errorf("%s %s, limit %d: a page is empty", c.tool, c.members, limit)
+				}
 			}
 		}
 	}

@@ -191,6 +191,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"search", `"filters":{}`, `"matches","ids":["A","B","C","D","E","F"],"basis":"filters_only"`},
 		{"search", `"filters":{"max_price_minor":-0}`, `"no_matches","ids":[],"basis":"filters_only"`},
 		{"search", `"filters":{"min_lumens":-9007199254740991}`, `"matches","ids":["A","B","C","D","E"],"basis":"filters_only"`},
+		{"search", `"filters":{"max_price_minor":9007199254740991}`, `"matches","ids":["A","B","C","D","E","F"],"basis":"filters_only"`},
 		{"search", `"filters":{"max_price_minor":4500,"min_lumens":600}`, `"matches","ids":["B","D","E"],"basis":"filters_only"`},
 		{"search", `"filters":{"in_stock":false}`, `"matches","ids":["E"],"basis":"filters_only"`},
 		{"search", `"f\u0069lters":{"\u0069n_stock":false}`, `"matches","ids":["E"],"basis":"filters_only"`},

@@ -136,6 +136,9 @@ func TestLiterals(t *testing.T) {
 	for _, l := range literals {
 		holds(t, s.ask(l.tool, l.request), l.want)
 	}
+	if got := s.ask("search", literals[0].request); strings.Contains(got, `"items"`) {
+		t.Errorf("there are items, although no column is shown: %s", got)
+	}
 	failure := s.answer("search", literals[2].request, 0).Failure
 	want := []record.Field{{Pointer: "/filters/max_price_minor", Reason: "wrong_type", Accepted: "integer"}}
 	if d := cmp.Diff(want, failure.Fields); d != "" {
@@ -307,6 +310,123 @@ func TestFilters(t *testing.T) {
 		}
 		if ids != c.want {
 			t.Errorf("%s: got %s, want %s", c.filter, ids, c.want)
+		}
+	}
+}
+
+// TestReasons: the first fault of a request and what is said of it.
+func TestReasons(t *testing.T) {
+	const wrongText, notEmpty = "The title filter must be a text with at least one word, such as desk lamp.", "The link filter must be a text that is not empty."
+	const noObject = "The filters must be an object; leave it out for no filter."
+	name64 := strings.Repeat("ü", 64)
+	s := lampShop(t)
+	for _, c := range []struct{ tool, rest, field, reason, message string }{
+		{"search_lamps", `,"filters":""`, "filters", "empty", noObject},
+		{"search_lamps", `,"filters":[]`, "filters", "empty", noObject},
+		{"search_lamps", `,"filters":"x"`, "filters", "wrong_type", noObject},
+		{"search_lamps", `,"filters":["x"]`, "filters", "wrong_type", noObject},
+		{"search_lamps", `,"filters":7`, "filters", "wrong_type", noObject},
+		{"search_lamps", `,"filters":{"title":" - "}`, "filters.title", "empty", wrongText},
+		{"search_lamps", `,"filters":{"link":""}`, "filters.link", "empty", notEmpty},
+		{"search_lamps", `,"filters":{"colour":"red"},"x":1`, "filters.colour", "unknown_argument", "There is no argument filters.colour; valid: sku, title, link, min_price_minor, max_price_minor, min_lumens, watts, in_stock."},
+		{"rank_known_lamps", `,"filters":{"colour":"red"}`, "filters.colour", "unknown_argument", "There is no argument filters.colour; valid: none."},
+		{"get_lamp", `,"sku":"1","` + name64 + `":1`, name64, "unknown_argument", "There is no argument " + name64[:120] + "…; valid: request_id, sku."},
+		{"get_lamp", `,"sku":"1","` + name64 + `x":1`, name64[:120] + "…", "unknown_argument", "There is no argument " + name64[:120] + "…; valid: request_id, sku."},
+	} {
+		failure := s.answer(c.tool, `{"request_id":"x"`+c.rest+`}`, 0).Failure
+		if failure == nil {
+			t.Errorf("%s %s is no fault", c.tool, c.rest)
+			continue
+		}
+		if failure.Field != c.field || failure.Fields[0].Reason != c.reason || failure.Message != c.message {
+			t.Errorf("%s %s:\ngot  %s, %s, %s\nwant %s, %s, %s", c.tool, c.rest, failure.Field, failure.Fields[0].Reason, failure.Message, c.field, c.reason, c.message)
+		}
+	}
+}
+
+// TestBounds: the longest that each bound of a request permits, and one more.
+func TestBounds(t *testing.T) {
+	var columns, named []string
+	for i := range 6 {
+		columns = append(columns, fmt.Sprintf("  n%d: {type: integer, prefer: lowest}\n", i))
+		named = append(named, fmt.Sprintf(`"n%d_ascending"`, i))
+	}
+	s := open(t, "remit: 1\nservice: six\ndata: {file: six.csv, as_of: 2026-01-01}\ncolumns:\n  id: {id: true}\n"+
+		strings.Join(columns, "")+"tools: {rank: {promise: rank_preferences}}\n", "id,n0,n1,n2,n3,n4,n5\nA,1,2,3,4,5,6\n")
+	for _, c := range []struct {
+		id          int // characters
+		preferences int
+		want        string // the argument at fault
+	}{
+		{128, 5, ""},
+		{129, 5, "request_id"},
+		{128, 6, "preferences"},
+	} {
+		failure := s.answer("rank", fmt.Sprintf(`{"request_id":%q,"preferences":[%s]}`, strings.Repeat("é", c.id), strings.Join(named[:c.preferences], ",")), 0).Failure
+		switch {
+		case failure == nil && c.want != "", failure != nil && (failure.Field != c.want || failure.Fields[0].Reason != "out_of_range"):
+			t.Errorf("%d characters and %d preferences: %+v, want %q at fault", c.id, c.preferences, failure, c.want)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      "",
+		strings.Repeat("é", 60): strings.Repeat("é", 60),
+		strings.Repeat("é", 61): strings.Repeat("é", 60) + "…",
+		"a\x1b\u202e\u2028b\n":  "a\ufffd\ufffd\ufffdb\ufffd",
+	} {
+		if got := catalogue.Clip(text); got != want {
+			t.Errorf("Clip(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestManyFaults: at most fifty unknown members are looked for.
+func TestManyFaults(t *testing.T) {
+	var object catalogue.Node
+	for i := range 60 {
+		object.Members = append(object.Members, catalogue.Member{Name: fmt.Sprintf("m%d", i)})
+	}
+	if got := len(catalogue.UnknownMembers(&object, []string{"m7"})); got != 50 {
+		t.Errorf("%d faults", got)
+	}
+}
+
+// TestNesting: a value is at most 100 levels below the outermost.
+func TestNesting(t *testing.T) {
+	for _, c := range []struct{ open, inner, close string }{
+		{"[", "1", "]"},
+		{`{"a":`, "1", "}"},
+		{`[{"a":`, "1", "}]"},
+	} {
+		levels := 100 / len(c.close)
+		deepest := strings.Repeat(c.open, levels) + c.inner + strings.Repeat(c.close, levels)
+		if _, err := catalogue.ParseNode([]byte(deepest)); err != nil {
+			t.Errorf("%d × %s: %v", levels, c.open, err)
+		}
+		if _, err := catalogue.ParseNode([]byte("[" + deepest + "]")); err == nil || err.Error() != "nested too deeply" {
+			t.Errorf("%d × %s in a list: %v", levels, c.open, err)
+		}
+	}
+}
+
+// TestProse: sentences at their bounds.
+func TestProse(t *testing.T) {
+	const ten = "L0000, L0001, L0002, L0003, L0004, L0005, L0006, L0007, L0008"
+	for _, c := range []struct {
+		lamps      int
+		tool, rest string
+		want       string
+	}{
+		{10, "search_lamps", ``, "No filter was given: the catalogue holds " + ten + " and L0009."},
+		{11, "search_lamps", ``, "No filter was given: the catalogue holds " + ten + ", L0009 and 1 more."},
+		{3, "rank_lamps", `,"filters":{"max_price_minor":-1},"preferences":[{"field":"watts","prefer":"lowest","unknown":"exclude"}]`, "No record meets the price filter."},
+		{3, "rank_lamps", `,"preferences":[{"field":"watts","prefer":"lowest","unknown":"exclude"}]`, "Nothing is in the order: the watts of 3 matching records is not known, and unknown values were to be left out."},
+	} {
+		if got := many(t, c.lamps).answer(c.tool, `{"request_id":"x"`+c.rest+`}`, 0).Prose; got != c.want {
+			t.Errorf("%d lamps, %s %s:\ngot  %s\nwant %s", c.lamps, c.tool, c.rest, got, c.want)
 		}
 	}
 }
