@@ -70,26 +70,23 @@ var recordRules = []Rule{
 	{"wire-failure", "catalogue-v1, on a wire: a failed answer begins with the literal members, and a valid failure that repeats none of them follows"},
 }
 
-// Rules lists the rules of a contract in the order in which they are reported.
-func Rules(c Contract) []Rule {
-	switch c {
-	case RecoveryV1:
-		return slices.Concat(recoveryRules, recordRules)
-	case CatalogueV1:
-		return slices.Concat(catalogueRules, recordRules)
-	}
-	return nil
+var rules = map[Contract][]Rule{
+	RecoveryV1:  slices.Concat(recoveryRules, recordRules),
+	CatalogueV1: slices.Concat(catalogueRules, recordRules),
 }
+
+// Rules lists the rules of a contract in the order in which they are reported.
+func Rules(c Contract) []Rule { return slices.Clone(rules[c]) }
 
 // rank is the place of a rule in its contract's order; -1 if it has none.
 func rank(c Contract, name string) int {
-	return slices.IndexFunc(Rules(c), func(r Rule) bool { return r.Name == name })
+	return slices.IndexFunc(rules[c], func(r Rule) bool { return r.Name == name })
 }
 
 // clause is what a rule of a contract rests on.
 func clause(c Contract, name string) string {
 	if i := rank(c, name); i >= 0 {
-		return Rules(c)[i].Clause
+		return rules[c][i].Clause
 	}
 	return ""
 }
