@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -66,7 +67,11 @@ func (s *Script) Answer(input jsontext.Value) Reply {
 	switch {
 	case reply.Code == codeOK:
 	case len(r.MessageNames) > 0:
-		reply.Message = fmt.Sprintf("The input is refused; give %s and what the contract asks for.", r.MessageNames[0])
+		refused := "input"
+		if reply.Field != nil {
+			refused = *reply.Field
+		}
+		reply.Message = fmt.Sprintf("The %s is refused; a valid one contains %s.", refused, strings.Join(r.MessageNames, ", "))
 	default:
 		reply.Message = fmt.Sprintf("The scripted dependency answered with %s.", reply.Code)
 	}

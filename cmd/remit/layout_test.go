@@ -32,6 +32,7 @@ var layout = map[string][]string{
 	"examples":           {},
 	"oracle":             {},
 	"drive/exec":         {},
+	"drive/scripted":     {"oracle"},
 }
 
 // forTests are rooms that only the tests of the rooms below them may import
