@@ -431,6 +431,21 @@ func TestProse(t *testing.T) {
 	}
 }
 
+// TestProseOfALaterPage: a page that does not begin with the first rank says
+// with which it does.
+func TestProseOfALaterPage(t *testing.T) {
+	for _, c := range []struct{ members, want string }{
+		{`"preferences":["price_ascending"],"limit":3`, "L0003, L0004 and L0005 share rank 4 under your lower-price-first preference (3 of 9 are shown). This order does not assess colour matching."},
+		{`"preferences":["price_ascending","lumens_ascending"],"limit":2`, "L0001 has rank 3 under your lower-price-first and lower-lumens-first preferences; L0004 follows (2 of 9 are shown). This order does not assess colour matching."},
+	} {
+		s := many(t, 9)
+		first := decoded[order](t, s.ask("rank_lamps", `{"request_id":"x",`+c.members+`}`))
+		if got := s.answer("rank_lamps", `{"request_id":"x",`+c.members+`,"cursor":"`+*first.Cursor+`"}`, 0).Prose; got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.members, got, c.want)
+		}
+	}
+}
+
 // TestHostileText: whatever a file holds, answers are JSON in UTF-8 and the
 // prose obeys nothing.
 func TestHostileText(t *testing.T) {

@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,18 @@ func TestInventory(t *testing.T) {
 			rows:  []place{{"A", 1, 6, -1}, {"B", 1, 6, -1}},
 			total: 6, unknownKeys: []int{6}, more: true,
 		},
+		{
+			name:  "an order by stale prices ties however many rows are kept",
+			query: catalogue.Query{Order: []catalogue.Key{cheapest}, Limit: 1, Stale: true},
+			rows:  []place{{"A", 1, 6, -1}},
+			total: 6, unknownKeys: []int{6}, more: true,
+		},
+		{
+			name:  "nothing follows the last of an order",
+			query: catalogue.Query{Order: []catalogue.Key{cheapest, brightest}, After: "A", Limit: 20},
+			rows:  []place{},
+			total: 6, unknownKeys: []int{0, 1},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -164,6 +177,51 @@ func TestInventory(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAPageWithinATieIsDecidedByTheRankAbove: of the better rows, the first of
+// the file is the last in the order.
+func TestAPageWithinATieIsDecidedByTheRankAbove(t *testing.T) {
+	s := load(t, "lights.csv", "id,price_minor,lumens,in_stock\nA,2,2,true\nB,1,9,true\nC,2,3,true\nD,2,3,true\n", lights())
+	got, err := s.Select(t.Context(), catalogue.Query{Order: []catalogue.Key{{Column: columnPrice}, {Column: columnLumens}}, After: "C", Limit: 20})
+	if d := cmp.Diff([]place{{"D", 3, 2, 1}}, places(got.Rows)); d != "" || err != nil {
+		t.Error(d, err)
+	}
+}
+
+// TestTheLargestDecimalsAreWithinOpenBounds: a bound on one side alone leaves
+// the other open.
+func TestTheLargestDecimalsAreWithinOpenBounds(t *testing.T) {
+	const largest = 1<<62 - 1
+	s := load(t, "a.csv", "SKU,watts\nlow,-46116860184273879.03\nhigh,46116860184273879.03\n", only("watts"))
+	for _, c := range []struct {
+		op      catalogue.Op
+		operand int64
+		want    string
+	}{
+		{catalogue.AtLeast, 0, "high"},
+		{catalogue.AtLeast, largest, "high"},
+		{catalogue.AtLeast, math.MaxInt64, ""},
+		{catalogue.AtLeast, math.MinInt64, "high low"},
+		{catalogue.AtMost, 0, "low"},
+		{catalogue.AtMost, -largest, "low"},
+		{catalogue.AtMost, math.MinInt64, ""},
+		{catalogue.AtMost, math.MaxInt64, "high low"},
+		{catalogue.Equals, largest, "high"},
+		{catalogue.Equals, math.MaxInt64, ""},
+	} {
+		got, err := s.Select(t.Context(), catalogue.Query{Where: []catalogue.Predicate{{Column: 1, Op: c.op, Value: known(c.operand)}}, Limit: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, row := range got.Rows {
+			ids = append(ids, row.ID)
+		}
+		if found := strings.Join(ids, " "); found != c.want {
+			t.Errorf("operation %d, %d: found %q, want %q", c.op, c.operand, found, c.want)
+		}
 	}
 }
 

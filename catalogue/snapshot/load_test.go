@@ -93,6 +93,16 @@ func TestDelimiter(t *testing.T) {
 	}
 }
 
+// TestQuotes: fields in quotes that are empty, hold quotes or end the file.
+func TestQuotes(t *testing.T) {
+	text := func(s string) []catalogue.Value { return []catalogue.Value{{Known: true, Text: s}} }
+	want := map[string][]catalogue.Value{"1": {{}}, "2": text(`"`), "3": text(`a"`), "4": text("b,\n"), "5": text("c")}
+	data := "\"SKU\",title\n1,\"\"\n2,\"\"\"\"\n3,\"a\"\"\"\n\"4\",\"b,\n\"\n5,\"c\""
+	if d := cmp.Diff(want, everything(t, load(t, "a.csv", data, only("title")))); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestEmptyCatalogue(t *testing.T) {
 	for name, data := range map[string]string{"a.csv": "SKU,watts\n", "b.csv": "watts,SKU", "c.json": " [ ] "} {
 		s := load(t, name, data, only("watts"))
@@ -139,6 +149,7 @@ func TestBadCells(t *testing.T) {
 		{"watts", "46116860184273879.04", `"46116860184273879.04" is out of range`, watts},
 		{"price", "49.99 USD", `"49.99 USD" is not in EUR`, price},
 		{"price", "USD 49.99", `"USD 49.99" is not in EUR`, price},
+		{"price", "ZAR 49.99", `"ZAR 49.99" is not in EUR`, price},
 		{"price", "49.99 eur", `"49.99 eur" is not a number`, price},
 		{"price", "€49.99", `"€49.99" is not a number`, price},
 		{"price", "49.99  EUR", `"49.99  EUR" is not a number`, price},
@@ -208,6 +219,17 @@ func TestBadFiles(t *testing.T) {
 			},
 		},
 		{
+			"members of an array", "a.json", "[{\"SKU\":\"1\",\"Watts\":2}]", only("watts"), []string{
+				`1:1: watts: no object has this name; nearest: "Watts", "SKU"`,
+			},
+		},
+		{"delimiter", "a.csv", "SKU;watts\n1;2\n", only("watts"), []string{`1:1: the header is one field; declare delimiter: ";", which it seems to use`}},
+		{
+			"delimiter of no use", "a.csv", "SKU;watts\n1\n", catalogue.Schema{Columns: products().Columns[:1]}, []string{
+				`1:1: SKU: no header has this name; nearest: "SKU;watts"`,
+			},
+		},
+		{
 			"rows", "a.csv", "SKU,watts\n1,2,3\n\n2\n3,4\n", only("watts"), []string{
 				"2:1: the row has 3 fields, the header 2; a row of 2 fields is valid",
 				"3:1: the line is empty; a row of 2 fields is valid",
@@ -215,11 +237,12 @@ func TestBadFiles(t *testing.T) {
 			},
 		},
 		{
-			"quotes", "a.csv", "SKU,watts\n5\" lamp,1\n\"a\"b,1\nc\rd,1\n\"\nf,1\n", only("watts"), []string{
+			"quotes", "a.csv", "SKU,watts\n5\" lamp,1\n\"a\"b,1\nc\rd,1\n\re,1\n\"\nf,1\n", only("watts"), []string{
 				`2:2: a quote stands in a field that does not begin with one; quotes around the field and "" for the quote are valid`,
 				"3:4: text follows a closing quote; a delimiter or the end of the row is valid there",
 				"4:2: a carriage return stands outside quotes; LF or CRLF at the end of a row is valid",
-				"5:1: the quote that begins here is not closed; a field that ends in a quote is valid",
+				"5:1: a carriage return stands outside quotes; LF or CRLF at the end of a row is valid",
+				"6:1: the quote that begins here is not closed; a field that ends in a quote is valid",
 			},
 		},
 		{
@@ -341,6 +364,21 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
+// TestPrintedProblems: no more are counted where all are printed.
+func TestPrintedProblems(t *testing.T) {
+	bad := snapshot.BadRows{File: "a.csv"}
+	for range 20 {
+		bad.Problems = append(bad.Problems, snapshot.Problem{Line: 2, Column: 1, Wrong: "w", Valid: "v"})
+	}
+	bad.Total = 20
+	if got, want := bad.Error(), "a.csv: refused, nothing was loaded; problems: 20"+strings.Repeat("\na.csv:2:1: w; v", 20); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if bad.Total = 21; !strings.HasSuffix(bad.Error(), "v\nand 1 more") {
+		t.Errorf("got %s", bad.Error())
+	}
+}
+
 func TestOtherErrors(t *testing.T) {
 	broken := iotest.ErrReader(errors.New("disk on fire"))
 	twice := only("watts")
@@ -362,6 +400,7 @@ func TestOtherErrors(t *testing.T) {
 		{snapshot.Source{Name: "a.jsonl"}, broken, only("watts"), "a.jsonl: disk on fire"},
 		{snapshot.Source{Name: "a.json"}, broken, only("watts"), "a.json: disk on fire"},
 		{snapshot.Source{Name: "a.json"}, io.MultiReader(strings.NewReader("[{"), broken), only("watts"), "a.json: disk on fire"},
+		{snapshot.Source{Name: "a.json"}, io.MultiReader(strings.NewReader("[]"), broken), only("watts"), "a.json: disk on fire"},
 	}
 	for _, test := range tests {
 		_, err := snapshot.Load(test.reader, test.source, test.schema)
