@@ -318,3 +318,24 @@ func TestLeanItems(t *testing.T) {
 		characters = len([]rune(got)) - 1 // the next is leaner
 	}
 }
+
+// TestMoreItemsBeforeMoreFigures: a page leaves figures out before items, and
+// what is not met last.
+func TestMoreItemsBeforeMoreFigures(t *testing.T) {
+	s := open(t, assessed, "id\nA\nB\nC\n")
+	s.source.Now = func() time.Time { return now }
+	s.source.Evidence = catalogue.Evidence{"A": {with("ra", "80")}, "B": {with("ra", "80")}, "C": {with("ra", "80")}}
+	characters := 10_000
+	for _, want := range []struct{ items, criteria int }{{3, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 0}} {
+		body := string(s.answer("assess", `{"request_id":"x","purpose":"limits"}`, characters).Body)
+		got := decoded[verdicts](t, body)
+		criteria := 0
+		for _, item := range got.Items {
+			criteria += len(item.Criteria)
+		}
+		if len(got.Items) != want.items || criteria != want.criteria {
+			t.Errorf("in %d characters: %d items with %d criteria, want %+v", characters, len(got.Items), criteria, want)
+		}
+		characters = len([]rune(body)) - 1
+	}
+}

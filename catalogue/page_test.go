@@ -281,6 +281,40 @@ func TestBudget(t *testing.T) {
 	})
 }
 
+// TestShortened: texts are halved until the answer fits, to 20 characters at
+// the least, and those that are short enough stay.
+func TestShortened(t *testing.T) {
+	s := open(t, `remit: 1
+service: texts
+data: {file: texts.csv, as_of: 2026-01-01}
+columns: {id: {id: true}, a: {type: text, show: true}, b: {type: text, show: true}, c: {type: text, show: true}}
+tools: {get: {promise: lookup, by: id}}
+`, "id,a,b,c\n1,x,x,x\n")
+	for _, c := range []struct {
+		characters int
+		lengths    [3]int
+		want       [3]int // … included
+		shortened  string
+	}{
+		{1500, [3]int{375, 3000, 3000}, [3]int{375, 376, 376}, "b c"},
+		{1500, [3]int{5, 3000, 6}, [3]int{5, 751, 6}, "b"},
+		{160, [3]int{20, 1000, 21}, [3]int{20, 21, 21}, "b c"},
+	} {
+		for i, n := range c.lengths {
+			s.engine.rows[0].Values[i+1].Text = strings.Repeat("é", n)
+		}
+		body := string(s.answer("get", `{"request_id":"x","id":"1"}`, c.characters).Body)
+		got := decoded[struct {
+			Fields    struct{ A, B, C string }
+			Shortened []string
+		}](t, body)
+		lengths := [3]int{utf8.RuneCountInString(got.Fields.A), utf8.RuneCountInString(got.Fields.B), utf8.RuneCountInString(got.Fields.C)}
+		if lengths != c.want || strings.Join(got.Shortened, " ") != c.shortened {
+			t.Errorf("in %d characters: %v, shortened %v; want %v, %s", c.characters, lengths, got.Shortened, c.want, c.shortened)
+		}
+	}
+}
+
 // shortest reports whether a page has one item at most and no text that could
 // be shorter.
 func shortest(t tester, body string) bool {

@@ -33,12 +33,12 @@ func number(t *testing.T, text string) catalogue.Number {
 var sameNumber = cmp.Comparer(func(a, b catalogue.Number) bool { return a.String() == b.String() })
 
 func TestLoadEvidence(t *testing.T) {
-	half := number(t, "0.5")
+	half, none := number(t, "0.5"), number(t, "0")
 	want := catalogue.Evidence{
 		"lamp-1": {
 			{
 				ID: "r1", Product: "lamp-1", Scope: "batch", Method: "CIE 13.3-1995", PerformedBy: "Caf\u00e9 Lab", AssessorLevel: "third_party",
-				Properties:   map[string]catalogue.Measurement{"ra": {Value: number(t, "100.0"), Uncertainty: &half, Unit: "P1"}, "duv": {Value: number(t, "-0.0088")}},
+				Properties:   map[string]catalogue.Measurement{"ra": {Value: number(t, "100.0"), Uncertainty: &half, Unit: "P1"}, "duv": {Value: number(t, "-0.0088"), Uncertainty: &none}},
 				PerformedAt:  time.Date(2026, 5, 31, 0, 0, 0, 0, time.UTC),
 				ValidUntil:   time.Date(2027, 5, 31, 23, 59, 59, 999999999, time.UTC),
 				Source:       "https://example.com/r1",
@@ -56,11 +56,11 @@ func TestLoadEvidence(t *testing.T) {
 		}},
 	}
 	for name, data := range map[string]string{
-		"e.csv": "record,product,scope,method,performed_by,assessor_level,performed_at,valid_until,source,source_sha256,licence,status,ra,ra_uncertainty,ra_unit,duv,note\n" +
-			"r1,lamp-1,batch,CIE 13.3-1995,Cafe\u0301 Lab,third_party,2026-05-31,2027-05-31,https://example.com/r1," + strings.Repeat("aB", 32) + ",CC0-1.0,superseded,100.0,0.5,P1,-0.0088,x\n" +
-			"r2,lamp-2,,m,p,buyer,,,,,,,90,,,,\n" +
-			"r3,lamp-1,,m,p,self,2026-05-31T12:00:00+02:00,,,,,,,,,,\n",
-		"e.jsonl": `{"record":"r1","product":"lamp-1","scope":"batch","method":"CIE 13.3-1995","performed_by":"Café Lab","assessor_level":"third_party","performed_at":"2026-05-31","valid_until":"2027-05-31","source":"https://example.com/r1","source_sha256":"` + strings.Repeat("ab", 32) + `","licence":"CC0-1.0","status":"superseded","ra":100.0,"ra_uncertainty":0.5,"ra_unit":"P1","duv":"-0.0088"}` + "\n" +
+		"e.csv": "record,product,scope,method,performed_by,assessor_level,performed_at,valid_until,source,source_sha256,licence,status,ra,ra_uncertainty,ra_unit,duv,duv_uncertainty,note\n" +
+			"r1,lamp-1,batch,CIE 13.3-1995,Cafe\u0301 Lab,third_party,2026-05-31,2027-05-31,https://example.com/r1," + strings.Repeat("aB", 32) + ",CC0-1.0,superseded,100.0,0.5,P1,-0.0088,0,x\n" +
+			"r2,lamp-2,,m,p,buyer,,,,,,,90,,,,,\n" +
+			"r3,lamp-1,,m,p,self,2026-05-31T12:00:00+02:00,,,,,,,,,,,\n",
+		"e.jsonl": `{"record":"r1","product":"lamp-1","scope":"batch","method":"CIE 13.3-1995","performed_by":"Café Lab","assessor_level":"third_party","performed_at":"2026-05-31","valid_until":"2027-05-31","source":"https://example.com/r1","source_sha256":"` + strings.Repeat("ab", 32) + `","licence":"CC0-1.0","status":"superseded","ra":100.0,"ra_uncertainty":0.5,"ra_unit":"P1","duv":"-0.0088","duv_uncertainty":0}` + "\n" +
 			`{"record":"r2","product":"lamp-2","method":"m","performed_by":"p","assessor_level":"buyer","ra":90,"duv":null}` + "\n" +
 			`{"record":"r3","product":"lamp-1","method":"m","performed_by":"p","assessor_level":"self","performed_at":"2026-05-31T12:00:00+02:00"}` + "\n",
 	} {

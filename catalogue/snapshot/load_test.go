@@ -168,6 +168,7 @@ func TestBadCells(t *testing.T) {
 		{"page", "https:///a", `"https:///a" is not an absolute http or https URL`, page},
 		{"page", "https://example.com/a b", `"https://example.com/a b" is not an absolute http or https URL`, page},
 		{"page", "javascript:alert(1)", `"javascript:alert(1)" is not an absolute http or https URL`, page},
+		{"title", "\x00b", `"\x00b" has a NUL`, title},
 		{"title", "a\x00b", `"a\x00b" has a NUL`, title},
 		{"title", "a\xffb", `"a\xffb" is not UTF-8`, title},
 		{"title", strings.Repeat("é", 41) + "\xff", `"` + strings.Repeat("é", 40) + `"… is not UTF-8`, title},
@@ -376,6 +377,20 @@ func TestPrintedProblems(t *testing.T) {
 	}
 	if bad.Total = 21; !strings.HasSuffix(bad.Error(), "v\nand 1 more") {
 		t.Errorf("got %s", bad.Error())
+	}
+}
+
+// TestScale: a schema's scale is 0 to 18 digits.
+func TestScale(t *testing.T) {
+	for scale, want := range map[int]string{
+		-1: "snapshot: column watts: a scale is 0 to 18 digits, not -1", 0: "", 18: "", 19: "snapshot: column watts: a scale is 0 to 18 digits, not 19",
+	} {
+		schema := only("watts")
+		schema.Columns[1].Scale = scale
+		_, err := snapshot.Load(strings.NewReader("SKU,watts\n1,2\n"), snapshot.Source{Name: "a.csv"}, schema)
+		if err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("scale %d: got %v, want %s", scale, err, want)
+		}
 	}
 }
 
