@@ -120,7 +120,7 @@ func (s *Suite) JudgeCaller(o *Outcome, at int, arrivals []Arrival) {
 		}
 		shown := fmt.Appendf(nil, `{"execution":%d,"input":%s,"at_ms":%.3f}`, n, arrival.Input, arrival.At.Seconds()*1000)
 		if on >= len(want) {
-			f.add(beyond(want, n, arrival.Input), n, nil, shown, "the case had ended with execution %d", len(want))
+			f.add(beyond(want, "", n, arrival.Input), n, nil, shown, "the case had ended with execution %d", len(want))
 			continue
 		}
 		p := comparison{c.Oracle[on], shown, n}

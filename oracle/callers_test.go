@@ -90,10 +90,10 @@ func TestManyCalls(t *testing.T) {
 	}
 	o := s.NewOutcome()
 	s.JudgeCaller(o, place(t, s, "access-denied"), arrivals)
-	if o.Failed != 1 || o.ByRule["budget"] != 1 || len(broken(o)) != 20 {
-		t.Fatalf("%d failed by %v with %d findings, want 1 by the budget with 20", o.Failed, o.ByRule, len(broken(o)))
+	if o.Failed != 1 || o.ByRule["retry-after-refusal"] != 1 || len(broken(o)) != 20 {
+		t.Fatalf("%d failed by %v with %d findings, want 1 by the refusal with 20", o.Failed, o.ByRule, len(broken(o)))
 	}
-	if got := o.Failures[0].Findings[17].Difference; got != "980 more calls, of at most 3" {
+	if got := o.Failures[0].Findings[19].Difference; got != "980 more calls, of at most 3" {
 		t.Errorf("the last finding of the budget is %q", got)
 	}
 }

@@ -136,3 +136,12 @@ func parseTrace(line []byte) (trace, error) {
 	err := json.Unmarshal(line, &t, json.RejectUnknownMembers(true))
 	return t, err
 }
+
+// Codes lists the codes of a recovery case's executions, in order.
+func (c *Case) Codes() []string {
+	codes := make([]string, len(c.Oracle))
+	for i, line := range c.Oracle {
+		codes[i] = readTrace(line).Code
+	}
+	return codes
+}

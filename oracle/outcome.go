@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -90,10 +91,28 @@ func (f *findings) add(rule string, execution int, expected, got []byte, format 
 	})
 }
 
-// sorted is the list in the order of the rules.
+// sorted is the list with the rule that the case fails by first: lines that
+// cannot be told apart, then what was done after the end, then the first line
+// that differs.
 func (f *findings) sorted() []Finding {
-	slices.SortStableFunc(f.list, func(a, b Finding) int { return rank(f.contract, a.Rule) - rank(f.contract, b.Rule) })
+	slices.SortStableFunc(f.list, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(gravity(a), gravity(b)),
+			cmp.Compare(a.Execution, b.Execution),
+			cmp.Compare(rank(f.contract, a.Rule), rank(f.contract, b.Rule)),
+		)
+	})
 	return f.list
+}
+
+func gravity(f Finding) int {
+	switch {
+	case f.Rule == "numbering":
+		return 0
+	case f.Execution > 0 && f.Expected == "":
+		return 1
+	}
+	return 2
 }
 
 // clip bounds a text that comes from what is judged.

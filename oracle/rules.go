@@ -17,7 +17,7 @@ type Rule struct {
 	Clause string
 }
 
-// The rules of a recovery trace, in the order in which they are reported.
+// The rules of a recovery trace, in the order in which one line is held to them.
 var recoveryRules = []Rule{
 	{"members", "recovery-v1, the trace: case, execution, input, auth_ok, code, action, at_ms and disposition, each once and of its type"},
 	{"numbering", "recovery-v1, the trace: the executions of a case are numbered 1, 2, 3 in order"},
@@ -75,7 +75,8 @@ var rules = map[Contract][]Rule{
 	CatalogueV1: slices.Concat(catalogueRules, recordRules),
 }
 
-// Rules lists the rules of a contract in the order in which they are reported.
+// Rules lists the rules of a contract in the order in which one line is held to
+// them.
 func Rules(c Contract) []Rule { return slices.Clone(rules[c]) }
 
 // rank is the place of a rule in its contract's order; -1 if it has none.

@@ -26,7 +26,7 @@ func compareTraces(f *findings, c *Case, results []jsontext.Value) {
 			f.add("numbering", n, c.oracleAt(i), line, "execution is %s, expected %d", number, n)
 		}
 		if i >= len(want) {
-			f.add(beyond(want, n, got.get("input")), n, nil, line, "the case had ended with execution %d", len(want))
+			f.add(beyond(want, codeBefore(results, i), n, got.get("input")), n, nil, line, "the case had ended with execution %d", len(want))
 			continue
 		}
 		compareLine(f, comparison{c.Oracle[i], line, n}, want[:i+1], got)
@@ -43,25 +43,36 @@ func (c *Case) oracleAt(i int) jsontext.Value {
 	return nil
 }
 
+// codeBefore is the code of the execution before one; "" where it has none that
+// could end a case.
+func codeBefore(results []jsontext.Value, i int) string {
+	before, _ := membersOf(results[i-1]) // it was attributed by its members
+	code, _ := before.text("code")
+	if code == codeWait {
+		return ""
+	}
+	return code
+}
+
 // beyond is the rule that an execution breaks which comes after a case has
-// ended, by how it ended.
-func beyond(want []trace, n int, input jsontext.Value) string {
-	last := want[len(want)-1]
+// ended: by the code that it comes after, or else by the last one of the case.
+func beyond(want []trace, code string, n int, input jsontext.Value) string {
+	if code == "" {
+		code = want[len(want)-1].Code
+	}
 	switch {
-	case n > limit:
+	case n > limit, code == codeWait: // a case ends unavailable at its limit alone
 		return "budget"
-	case last.Code == codeOK:
+	case code == codeOK:
 		return "execution-after-success"
-	case last.Code == codeDenied:
+	case code == codeDenied:
 		return "retry-after-refusal"
-	case last.Code == codeAuth:
+	case code == codeAuth:
 		return "retry-without-renewal"
-	case last.Code == codeInvalid && refused(want, input):
+	case code == codeInvalid && refused(want, input):
 		return "unchanged-input-resent"
-	case last.Code == codeInvalid:
+	case code == codeInvalid:
 		return "input"
-	case last.Code == codeWait: // a case ends so at its limit alone
-		return "budget"
 	}
 	return "retry-after-unknown"
 }

@@ -1,6 +1,10 @@
 package recovery
 
-import "remit.example/record"
+import (
+	"maps"
+
+	"remit.example/record"
+)
 
 // Rule is one cell of a decision table: what one failure permits for one effect.
 type Rule struct {
@@ -33,6 +37,19 @@ func (r row) cell(effect record.Effect) Rule {
 	return r.unsafe
 }
 
+// with is the row with another rule for an effect.
+func (r row) with(effect record.Effect, rule Rule) row {
+	switch effect {
+	case record.Read, record.Idempotent:
+		r.read = rule
+	case record.Keyed:
+		r.keyed = rule
+	default:
+		r.unsafe = rule
+	}
+	return r
+}
+
 // Rule is the cell of a code and an effect. A code that the table does not
 // name exactly is unknown and stops; an effect that record does not define is
 // unsafe.
@@ -41,6 +58,24 @@ func (t *Table) Rule(code record.Code, effect record.Effect) Rule {
 		return named.cell(effect)
 	}
 	return t.other.cell(effect)
+}
+
+// With is a copy of the table with another rule in one cell; the code "" names
+// the row of every code that the table does not. It serves to show that a
+// check notices a wrong cell.
+func (t *Table) With(code record.Code, effect record.Effect, rule Rule) *Table {
+	changed := *t
+	changed.rows = maps.Clone(t.rows)
+	if code == "" {
+		changed.other = t.other.with(effect, rule)
+		return &changed
+	}
+	named, ok := t.rows[code]
+	if !ok {
+		named = t.other
+	}
+	changed.rows[code] = named.with(effect, rule)
+	return &changed
 }
 
 // Fill writes the cell of r.Code and effect into r's next, stop and key. The

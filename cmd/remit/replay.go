@@ -137,7 +137,10 @@ type traceLine struct {
 }
 
 // newRecoveryReplay runs cases against the tool of examples/delivery-status.
-func newRecoveryReplay() (replayer, error) {
+func newRecoveryReplay() (replayer, error) { return replayUnder(recovery.V1) }
+
+// replayUnder runs them by a decision table.
+func replayUnder(table *recovery.Table) (replayer, error) {
 	t, err := builtinTool("delivery-status", "delivery_status")
 	if err != nil {
 		return nil, err
@@ -147,7 +150,7 @@ func newRecoveryReplay() (replayer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return (&simulation{tool: t, recoveryCase: c, authOK: *c.AuthOK}).run(ctx)
+		return (&simulation{tool: t, table: table, recoveryCase: c, authOK: *c.AuthOK}).run(ctx)
 	}, nil
 }
 
@@ -220,6 +223,7 @@ func (c *recoveryCase) compact() error {
 type simulation struct {
 	recoveryCase
 	tool   *tool.Tool
+	table  *recovery.Table
 	authOK bool
 	asked  int // executions that reached the dependency
 	// corrected is how many of Corrections were supplied.
@@ -236,7 +240,7 @@ type started struct {
 
 func (s *simulation) run(ctx context.Context) ([]byte, error) {
 	_, err := recovery.Do(ctx, &recovery.Task[jsontext.Value, struct{}]{
-		Effect: record.Read, Table: recovery.V1, Clock: &recovery.Simulated{},
+		Effect: record.Read, Table: s.table, Clock: &recovery.Simulated{},
 		MinDelay: recovery.None, Jitter: recovery.None, Arguments: canonical,
 		Correct: func(context.Context, jsontext.Value, *record.Record) (jsontext.Value, bool, error) {
 			correction, ok := s.correct()
@@ -286,8 +290,10 @@ func (s *simulation) execute(ctx context.Context, input jsontext.Value) (struct{
 	answer := s.tool.Call(ctx, tool.Call{Input: input, Conditions: &tool.Conditions{
 		AuthOK: s.authOK, Allowed: *s.Allowed, Respond: s.respond,
 	}})
-	if answer.Failure != nil {
-		return struct{}{}, answer.Failure
+	if failure := answer.Failure; failure != nil {
+		// recovery-v1 has these four members: what else the tool knows, such as
+		// the next action, must not decide in the place of the policy.
+		return struct{}{}, &record.Record{Code: failure.Code, Message: failure.Message, Field: failure.Field, RetryAfterMS: failure.RetryAfterMS}
 	}
 	return struct{}{}, nil
 }
