@@ -31,7 +31,10 @@ var layout = map[string][]string{
 	"wire/wiretest":      {"tool", "contract"},
 	"examples":           {},
 	"oracle":             {},
+	"drive":              {"oracle"},
 	"drive/exec":         {},
+	"drive/http":         {"drive", "oracle"},
+	"drive/mcp":          {"drive", "oracle"},
 	"drive/scripted":     {"oracle"},
 }
 

@@ -1,0 +1,156 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"remit.example/drive"
+)
+
+// patience is how long a command has to end once its standard input is closed,
+// and again once it is asked to.
+const patience = 2 * time.Second
+
+// transport is the way to a target.
+func (t *Tools) transport(ctx context.Context, target, token string) (sdk.Transport, error) {
+	if isAddress(target) {
+		if u, err := url.Parse(target); err != nil || u.Hostname() == "" || u.User != nil {
+			return nil, fmt.Errorf("%q is no address of a server; valid: one without user, such as http://127.0.0.1:8080/mcp", target)
+		}
+		return &sdk.StreamableClientTransport{Endpoint: target, HTTPClient: client(token), DisableStandaloneSSE: true}, nil
+	}
+	words, err := split(target)
+	if err != nil {
+		return nil, err
+	}
+	t.errs = &tail{}
+	command := exec.CommandContext(ctx, words[0], words[1:]...)
+	command.Stderr = t.errs
+	command.WaitDelay = patience // whoever it has started may hold its output open
+	return &sdk.CommandTransport{Command: command, TerminateDuration: patience}, nil
+}
+
+func isAddress(target string) bool {
+	target = strings.ToLower(target)
+	return strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://")
+}
+
+// client follows no redirects, so that a token stays where it was meant for.
+func client(token string) *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true // no call meets a connection that the server has just closed
+	return &http.Client{
+		Transport:     &bearer{token, transport},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// bearer adds a token to requests, and bounds their answers.
+type bearer struct {
+	token string
+	next  http.RoundTripper
+}
+
+// RoundTrip sends one request, once.
+func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.GetBody = nil // net/http sends again what it can get again
+	if b.token != "" {
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	response, err := b.next.RoundTrip(r)
+	if err == nil {
+		response.Body = &bounded{ReadCloser: response.Body, left: drive.MaxList}
+	}
+	return response, err
+}
+
+// bounded is a body that breaks off with an error when it is too long.
+type bounded struct {
+	io.ReadCloser
+	left int
+}
+
+// Read reads what is left.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, fmt.Errorf("the answer is longer than %d bytes", drive.MaxList)
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// split takes a command line apart at its blanks. What stands between two '
+// or two " belongs together; no other character means anything but itself.
+func split(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	inWord, quote := false, rune(0)
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			inWord, quote = true, r
+		case quote == 0 && strings.ContainsRune(" \t\r\n", r):
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			inWord = false
+		default:
+			inWord = true
+			word.WriteRune(r)
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	switch {
+	case quote != 0:
+		return nil, fmt.Errorf("%q: the quote %c is not closed", line, quote)
+	case len(words) == 0 || words[0] == "":
+		return nil, errors.New("no target; valid: an http or https address, or a command such as 'remit serve --stdio'")
+	}
+	return words, nil
+}
+
+// maxErrors bounds what is kept of a command's standard error, in bytes.
+const maxErrors = 4 << 10
+
+// tail keeps the end of what is written to it. Its methods may be called at the
+// same time.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write keeps the last of p, and what was before as far as it fits.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p[max(0, len(p)-maxErrors):]...)
+	t.kept = t.kept[max(0, len(t.kept)-maxErrors):]
+	return len(p), nil
+}
+
+// String is what an error says of it; "" where nothing was written.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if text := strings.TrimSpace(string(t.kept)); text != "" {
+		return fmt.Sprintf("; its standard error ends with %q", text)
+	}
+	return ""
+}
