@@ -8,6 +8,7 @@ const (
 	Implementation Subject = "implementation" // of a whole contract: results are compared
 	Tools          Subject = "tools"          // what served tools answer
 	Caller         Subject = "caller"         // what a client or an agent does with failures
+	Application    Subject = "application"    // what a running application answers when it is provoked
 )
 
 // Verdicts of a report.
@@ -27,7 +28,9 @@ type Report struct {
 	DoesNotEstablish []string      `json:"does_not_establish"`
 }
 
-// SuiteReport is what one suite came to. Its lists are never null.
+// SuiteReport is what one suite came to, or the run of an application, which
+// has no suite: no version, hash, controls and mutants. Its lists are never
+// null, but for provoked, which is absent where there is none.
 type SuiteReport struct {
 	Name      string          `json:"name"`
 	Version   string          `json:"version"`
@@ -39,6 +42,7 @@ type SuiteReport struct {
 	FailedBy  map[string]int  `json:"failed_by"` // failed cases by rule
 	Failures  []CaseFailure   `json:"failures"`
 	Unlisted  int             `json:"unlisted"` // failed cases that failures does not hold
+	Provoked  []RuleCount     `json:"provoked,omitempty"`
 	Unchecked []Unchecked     `json:"unchecked"`
 	Void      []string        `json:"void"`
 }
@@ -73,7 +77,7 @@ type Unchecked struct {
 func NewReport(subject Subject, judged string) *Report {
 	return &Report{
 		Subject: subject, Judged: judged, Verdict: VoidRun, Suites: []SuiteReport{},
-		Establishes: establishes(subject, VoidRun), DoesNotEstablish: doesNotEstablish,
+		Establishes: establishes(subject, VoidRun), DoesNotEstablish: notEstablished(subject),
 	}
 }
 
@@ -141,13 +145,33 @@ func establishes(subject Subject, verdict string) []string {
 	case VoidRun:
 		return []string{"Nothing: the run could not be trusted, and judges neither way."}
 	case Violates:
+		if subject == Application {
+			return []string{"To the provocations listed as failed, the application answered with what breaks the clause that is named."}
+		}
 		return []string{"On the authored cases listed as failed, what was observed breaks the clause that is named."}
 	}
 	return []string{map[Subject]string{
 		Implementation: "On these authored cases the results are those of the literal oracle, byte for byte.",
 		Tools:          "On these authored cases the tools answered with the literal answers and records, under the conditions that were set.",
 		Caller:         "On these authored cases the caller did nothing that the failures which it met did not permit. It may have done less.",
+		Application:    "To these provocations, at this time, the application answered as its contract says. What is unchecked was not provoked.",
 	}[subject]}
+}
+
+func notEstablished(subject Subject) []string {
+	if subject == Application {
+		return notEstablishedLive
+	}
+	return doesNotEstablish
+}
+
+// notEstablishedLive is what provoking an application leaves open.
+var notEstablishedLive = []string{
+	"It is not shown that other inputs, load, another time or a production system are answered so.",
+	"That a token has expired, that a principal may not call and that a dependency fails is the word of the operator's commands.",
+	"No control or mutant took part: that wrong answers are rejected is shown by tests against applications that are wrong on purpose.",
+	"These are counts of provocations: not a recovery rate, not a measure of any agent's reliability, and no proof of security.",
+	"The status of an operation after an uncertain write was not asked for, and no agent or browser took part.",
 }
 
 // doesNotEstablish are the words of both specifications.

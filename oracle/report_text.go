@@ -36,12 +36,25 @@ func (s *SuiteReport) text(b *strings.Builder) {
 	if rest := s.Cases.Failed - maxPrinted; rest > 0 {
 		fmt.Fprintf(b, "and %d more failed cases of %s; --report json lists the first %d\n", rest, s.Name, maxDetailed)
 	}
-	fmt.Fprintf(b, "%s %s: cases %d passed, %d failed; controls %d rejected, %d accepted; mutants %d killed, %d survived, %d equivalent\n",
-		s.Name, s.Version, s.Cases.Passed, s.Cases.Failed, s.Controls.Rejected, s.Controls.Accepted,
-		s.Mutants.Killed, s.Mutants.Survived, s.Mutants.Equivalent)
+	s.counts(b)
 	for _, u := range s.Unchecked {
 		fmt.Fprintf(b, "  unchecked: %s, %d times: %s\n", u.What, u.Count, u.Reason)
 	}
+}
+
+// counts says what a suite came to; an application has neither controls nor
+// mutants.
+func (s *SuiteReport) counts(b *strings.Builder) {
+	if s.Version == "" {
+		fmt.Fprintf(b, "%s: provocations %d passed, %d failed\n", s.Name, s.Cases.Passed, s.Cases.Failed)
+		for _, n := range s.Provoked {
+			fmt.Fprintf(b, "  %s: %d passed, %d failed\n", n.Rule, n.Passed, n.Failed)
+		}
+		return
+	}
+	fmt.Fprintf(b, "%s %s: cases %d passed, %d failed; controls %d rejected, %d accepted; mutants %d killed, %d survived, %d equivalent\n",
+		s.Name, s.Version, s.Cases.Passed, s.Cases.Failed, s.Controls.Rejected, s.Controls.Accepted,
+		s.Mutants.Killed, s.Mutants.Survived, s.Mutants.Equivalent)
 }
 
 func (c *CaseFailure) text(b *strings.Builder, suite string) {
@@ -119,9 +132,23 @@ func (r *Report) summary() string {
 	case VoidRun:
 		return fmt.Sprintf("Void: the harness failed, and nothing was judged of %s.", judged)
 	case Violates:
-		return fmt.Sprintf("Violates: %s, in %d of %d cases.", judged, failed, cases)
+		return fmt.Sprintf("Violates: %s, in %d of %d cases%s.", judged, failed, cases, r.leftOut())
 	}
-	return fmt.Sprintf("Conforms: %s, in all %d cases.", judged, cases)
+	return fmt.Sprintf("Conforms: %s, in all %d cases%s.", judged, cases, r.leftOut())
+}
+
+// leftOut says of an application how much was not provoked.
+func (r *Report) leftOut() string {
+	n := 0
+	for _, s := range r.Suites {
+		for _, u := range s.Unchecked {
+			n += u.Count
+		}
+	}
+	if n == 0 || r.Subject != Application {
+		return ""
+	}
+	return fmt.Sprintf("; %d unchecked", n)
 }
 
 func section(b *strings.Builder, title string, sentences []string) {
