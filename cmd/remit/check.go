@@ -31,6 +31,8 @@ path of a suite file. What is judged:
   remit check SUITE --mcp URL|CMD     tools of an MCP server
   remit check SUITE --as-server=http|mcp -- AGENT…
                                       a caller: what it does with each failure
+  remit check --live CONTRACT --url URL --sandbox
+                                      a running application, which is provoked
 
 Tools are judged under conditions that the driver sets for each execution; a
 server honours them only if it was started for that, as remit serve --sandbox.
@@ -38,6 +40,10 @@ server honours them only if it was started for that, as remit serve --sandbox.
 A caller is started once per case, with REMIT_URL, REMIT_INPUT, REMIT_CORRECTION,
 REMIT_CORRECTIONS and REMIT_RENEWAL in its environment and the address as its
 last argument. Over HTTP it POSTs the input there.
+
+An application is sent each tool's example, effects included, and what its
+contract refuses. --provoke says by which command a token has expired, access is
+refused or a dependency fails; what is not provoked is reported as unchecked.
 
 Exit codes: 0 conforms, 1 violates, 2 wrong usage or input, 3 the harness
 failed, whatever the format of the report.`
@@ -47,6 +53,7 @@ const checkExample = `  remit check
   remit check recovery-v1 --http http://127.0.0.1:8080
   remit check catalogue-v1 --mcp http://127.0.0.1:8080/mcp --tool search=search_lights
   remit check recovery-v1 --as-server=http -- ./agent --quiet
+  remit check --live shop/contract.yaml --url http://127.0.0.1:8080 --sandbox --token-file token.txt
   remit check --report sarif > remit.sarif`
 
 // checkFlags is what the command line says.
@@ -56,6 +63,7 @@ type checkFlags struct {
 	tools               []string
 	report              string
 	timeout             time.Duration
+	running             liveFlags
 }
 
 // reports are the formats of a report.
@@ -74,12 +82,7 @@ func newCheck() *cobra.Command {
 		Long:    checkLong,
 		Example: checkExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := flags.plan(args, cmd.ArgsLenAtDash())
-			if err != nil {
-				return err
-			}
-			c.progress = newProgress(cmd.ErrOrStderr())
-			report, err := c.run(cmd.Context())
+			report, err := flags.judge(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -99,7 +102,38 @@ func newCheck() *cobra.Command {
 	cmd.Flags().StringArrayVar(&flags.tools, "tool", nil, "the served tool for one of the suite, `NAME=SERVED`; may be repeated")
 	cmd.Flags().StringVar(&flags.report, "report", "text", "`FORMAT` of the report: text, json, html or sarif")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "longest `TIME` of one run of a command, or of one call")
+	flags.running.define(cmd)
 	return cmd
+}
+
+// judge makes the report on whatever the command line names.
+func (f *checkFlags) judge(cmd *cobra.Command, args []string) (*oracle.Report, error) {
+	if err := f.form(); err != nil {
+		return nil, err
+	}
+	if cmd.Flags().Changed("live") {
+		return f.live(cmd)
+	}
+	if err := f.running.alone(cmd); err != nil {
+		return nil, err
+	}
+	c, err := f.plan(args, cmd.ArgsLenAtDash())
+	if err != nil {
+		return nil, err
+	}
+	c.progress = newProgress(cmd.ErrOrStderr())
+	return c.run(cmd.Context())
+}
+
+// form refuses what is wrong for anything that is judged.
+func (f *checkFlags) form() error {
+	if reports[f.report] == nil {
+		return usage("--report %s is no format; valid: %s", f.report, strings.Join(slices.Sorted(maps.Keys(reports)), ", "))
+	}
+	if f.timeout <= 0 {
+		return usage("--timeout %s is no time to wait; valid: more than 0, such as 30s", f.timeout)
+	}
+	return nil
 }
 
 // check is one run of remit check.
@@ -116,12 +150,6 @@ type judge func(ctx context.Context, s *oracle.Suite, p *progress) (*oracle.Outc
 
 // plan reads the command line; dash is the place of -- among args, -1 without.
 func (f *checkFlags) plan(args []string, dash int) (*check, error) {
-	if reports[f.report] == nil {
-		return nil, usage("--report %s is no format; valid: %s", f.report, strings.Join(slices.Sorted(maps.Keys(reports)), ", "))
-	}
-	if f.timeout <= 0 {
-		return nil, usage("--timeout %s is no time to wait; valid: more than 0, such as 30s", f.timeout)
-	}
 	var command []string
 	if dash >= 0 {
 		args, command = args[:dash], args[dash:]

@@ -142,7 +142,7 @@ func validate(name string) (*review, error) {
 	if missing := missingFiles(p, c); missing != nil {
 		r.add(missing)
 	} else {
-		source, err := bound(p, c)
+		_, source, err := bound(p, c)
 		r.add(err)
 		r.adviseAge(c, source)
 	}
@@ -192,7 +192,7 @@ func missingFiles(p place, c *contract.Contract) error {
 
 // bound loads the data and binds the tools, as serving would, but for
 // environment variables that are not set.
-func bound(p place, c *contract.Contract) (*catalogue.Source, error) {
+func bound(p place, c *contract.Contract) ([]*tool.Tool, *catalogue.Source, error) {
 	backing := tool.Backing{Files: p.files, Getenv: func(name string) (string, bool) {
 		if value, ok := os.LookupEnv(name); ok {
 			return value, true
@@ -203,12 +203,12 @@ func bound(p place, c *contract.Contract) (*catalogue.Source, error) {
 		l := loader{place: p, declared: c}
 		source, err := l.catalogue(localKey())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		backing.Catalogue = source
 	}
-	_, err := tool.Bind(c, backing)
-	return backing.Catalogue, err
+	tools, err := tool.Bind(c, backing)
+	return tools, backing.Catalogue, err
 }
 
 // adviseVariables names the environment variables that serving would miss.

@@ -34,6 +34,7 @@ var layout = map[string][]string{
 	"drive":              {"oracle"},
 	"drive/exec":         {},
 	"drive/http":         {"drive", "oracle"},
+	"drive/live":         {"drive/exec", "oracle"},
 	"drive/mcp":          {"drive", "oracle"},
 	"drive/scripted":     {"oracle"},
 }
