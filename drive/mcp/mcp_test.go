@@ -342,9 +342,6 @@ func TestNoAnswer(t *testing.T) {
 				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "three lights"}}}, nil
 			},
 			"the answer has no text content": func(r *sdk.CallToolResult) (*sdk.CallToolResult, error) { r.Content = nil; return r, nil },
-			"a text of the answer is longer than 1048576 bytes": func(*sdk.CallToolResult) (*sdk.CallToolResult, error) {
-				return success(`"` + strings.Repeat("a", 1<<20) + `"`), nil
-			},
 			"no such luck": func(*sdk.CallToolResult) (*sdk.CallToolResult, error) {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such luck"}
 			},
@@ -354,6 +351,13 @@ func TestNoAnswer(t *testing.T) {
 				t.Errorf("%s: got %d passed, %d failed, %q", want, o.Passed, o.Failed, o.Void)
 			}
 		}
+	}
+}
+
+// TestTooLong: a text has a bound.
+func TestTooLong(t *testing.T) {
+	if _, err := read(success(`"` + strings.Repeat("a", 1<<20) + `"`)); err == nil || err.Error() != "a text of the answer is longer than 1048576 bytes" {
+		t.Errorf("got %v", err)
 	}
 }
 
