@@ -71,8 +71,8 @@ type Tools interface {
 
 // JudgeTools judges tools by a suite that can be trusted. names maps logical
 // names to tools; those that the suite does not call by are not looked at. The
-// error says why nothing was sent, or that ctx has ended; what goes wrong later
-// is in the outcome's Void.
+// error says why nothing was sent, a *NamesError which tools to choose, or that
+// ctx has ended; what goes wrong later is in the outcome's Void.
 func JudgeTools(ctx context.Context, suite *oracle.Suite, tools Tools, names map[string]string) (*oracle.Outcome, error) {
 	bound, err := bind(ctx, suite, tools, names)
 	if err != nil {

@@ -29,8 +29,14 @@ func LogicalNames(suite *oracle.Suite) []string {
 	return names
 }
 
-// bind finds the tool behind each logical name of a suite, or tells all that
-// do not have one.
+// NamesError says which logical names have no tool, or several.
+type NamesError struct{ faults error }
+
+// Error tells all of them, and how to choose.
+func (e *NamesError) Error() string { return e.faults.Error() }
+
+// bind finds the tool behind each logical name of a suite. A NamesError tells
+// all that do not have one.
 func bind(ctx context.Context, suite *oracle.Suite, tools Tools, names map[string]string) (map[string]string, error) {
 	listed, err := tools.List(ctx)
 	unlisted := errors.Is(err, ErrNoList)
@@ -49,7 +55,10 @@ func bind(ctx context.Context, suite *oracle.Suite, tools Tools, names map[strin
 			faults = append(faults, err)
 		}
 	}
-	return bound, errors.Join(faults...)
+	if len(faults) > 0 {
+		return nil, &NamesError{errors.Join(faults...)}
+	}
+	return bound, nil
 }
 
 // request asks for the tool behind one logical name.

@@ -7,13 +7,17 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// asRemit makes the test binary run as the program itself.
+// asRemit makes the test binary run as the program itself. The tests set it
+// for every process that they start: remit check starts its own program.
 const asRemit = "REMIT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asRemit) != "" {
 		main()
 		return
+	}
+	if err := os.Setenv(asRemit, "1"); err != nil {
+		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"remit": main})
 }
