@@ -110,6 +110,23 @@ func TestLiveHarness(t *testing.T) {
 	provokeLive(t, exitHarness, "--live", path, "--url", "http://127.0.0.1:1")
 }
 
+// TestLiveInterrupt has the command interrupt the program that runs it.
+func TestLiveInterrupt(t *testing.T) {
+	path := "../../examples/delivery-status"
+	url, tokenFile := secured(t, path)
+	restored := filepath.Join(t.TempDir(), "restored")
+	_, text := provokeLive(
+		t, exitHarness, "--live", path, "--url", url, "--token-file", tokenFile,
+		"--provoke", "dependency=kill -INT $PPID; exec tail -f /dev/null", "--restore", "dependency=touch '"+restored+"'",
+	)
+	if !strings.Contains(text, "was interrupted") {
+		t.Error(text)
+	}
+	if _, err := os.Stat(restored); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLiveUsage(t *testing.T) {
 	path := "../../examples/delivery-status"
 	empty := filepath.Join(t.TempDir(), "empty")
