@@ -317,6 +317,27 @@ func TestSelectOverManyRows(t *testing.T) {
 	}
 }
 
+// TestOrderAtTheEndsOfStretches has as many rows as fill words and stretches,
+// one less and one more; each stands in the order once.
+func TestOrderAtTheEndsOfStretches(t *testing.T) {
+	for _, n := range []int{1, 63, 64, 65, 63 * 64, 63*64 + 1, 64*64 - 1, 64 * 64, 64*64 + 1} {
+		var data strings.Builder
+		data.WriteString("SKU,watts\n")
+		for i := range n {
+			fmt.Fprintf(&data, "%05d,%d\n", i, n-i)
+		}
+		got, err := load(t, "a.csv", data.String(), only("watts")).Select(t.Context(), catalogue.Query{Order: []catalogue.Key{{Column: 1}}, Limit: catalogue.All})
+		if err != nil || len(got.Rows) != n {
+			t.Fatalf("%d rows of %d, %v", len(got.Rows), n, err)
+		}
+		for i, row := range got.Rows {
+			if want := fmt.Sprintf("%05d", n-1-i); row.ID != want || row.Rank != i+1 {
+				t.Fatalf("%d rows: %s has rank %d at %d, want %s", n, row.ID, row.Rank, i, want)
+			}
+		}
+	}
+}
+
 // checkPages walks all pages and compares what they hold with the model.
 func checkPages(t *rapid.T, s *snapshot.Snapshot, q catalogue.Query, want modelAnswer) {
 	rest := want.rows
