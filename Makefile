@@ -9,19 +9,20 @@ CHECKS   ?= 20000
 
 NPM = .cache/npm
 
-.PHONY: run test bench soak lint vuln fuzz npm
+.PHONY: run test bench soak lint vuln fuzz npm needed
 
 run: ## serve the built-in examples
 	go run ./cmd/remit serve
 
-test: npm ## everything that must hold, under the race detector
+test: needed npm ## everything that must hold, under the race detector
 	go vet ./...
 	go test -race ./...
 	cd bench && go vet ./... && go test ./...
 
-bench: ## figures beside SQLite, and the cost of recovery.Do
+bench: ## figures beside SQLite and jq, and the cost of recovery.Do
+	@command -v jq >/dev/null || { echo "jq is missing: install it (Debian: apt-get install jq)"; exit 1; }
 	go test -run '^$$' -bench . -benchmem ./recovery
-	cd bench && go run .
+	cd bench && go run . && go run ./judge
 
 lint: ## formatting and static analysis
 	@unformatted=$$($(GOFUMPT) -l .); test -z "$$unformatted" || { echo "not formatted by gofumpt: $$unformatted"; exit 1; }
@@ -45,6 +46,9 @@ soak: fuzz ## what takes long: fuzzing, and CHECKS cases a property
 		(cd $$folder && go test -timeout 80m -rapid.checks=$(CHECKS) -v . > $$log) || { grep -vE '^(=== |--- PASS)' $$log; exit 1; }; \
 		grep -E 'passed [0-9]+ tests|^ok' $$log; \
 	done
+
+needed: # what the tests run besides Go
+	@for program in python3 curl; do command -v $$program >/dev/null || { echo "$$program is missing: install it (Debian: apt-get install $$program)"; exit 1; }; done
 
 # The MCP Inspector, which speaks for clients that are not ours. It needs
 # Node.js 22, which comes as a package too.
