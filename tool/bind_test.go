@@ -272,7 +272,7 @@ func TestSchemas(t *testing.T) {
 		`"days":{"type":"integer","minimum":1,"maximum":30,"description":"A whole number, at least 1, at most 30."},` +
 		`"carrier":{"type":"string","enum":["air","road"],"description":"One of: air, road."},` +
 		`"urgent":{"type":"boolean","description":"True or false."},` +
-		`"note":{"type":"string","description":"A text that is not empty."}},` +
+		`"note":{"type":"string","minLength":1,"description":"A text that is not empty."}},` +
 		`"required":["shipment_ref"],"additionalProperties":false}`
 	if got := string(bound.InputSchema); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

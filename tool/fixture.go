@@ -107,6 +107,9 @@ func rowOf(declared *contract.Tool, cells []string) (row, error) {
 		}
 		r.wait = &ms
 	}
+	if r.code == record.TempUnavailable && r.wait == nil {
+		return r, errors.New("TEMP_UNAVAILABLE states no wait; valid: retry_after_ms, such as 1000")
+	}
 	if r.code != record.OK {
 		return r, nil
 	}

@@ -217,6 +217,9 @@ func inputSchema(declared *contract.Tool) json.RawMessage {
 func schemaOf(input *contract.Input) []byte {
 	schema := ordered{}
 	schema.add("type", quoted(jsonTypes[input.Type]))
+	if input.Type == "text" && input.Pattern == "" && input.Values == nil {
+		schema.add("minLength", []byte("1"))
+	}
 	if input.Pattern != "" {
 		schema.add("pattern", quoted("^(?:"+input.Pattern+")$"))
 	}

@@ -268,8 +268,15 @@ func (s *service) notRead(r *record.Record) outcome {
 	return s.fail(r)
 }
 
+// defaultWait is what TEMP_UNAVAILABLE asks for where neither the service nor
+// the contract states a wait, in milliseconds: the code always supplies one.
+const defaultWait = 1000
+
 // fail is the outcome of a failure. On a write it says what became of it.
 func (s *service) fail(r *record.Record) outcome {
+	if r.Code == record.TempUnavailable && r.RetryAfterMS == nil {
+		r.RetryAfterMS = new(int64(defaultWait))
+	}
 	switch {
 	case s.tool.Effect == record.Read || r.Outcome != "":
 	case r.Code == record.OutcomeUnknown || !r.Code.Known():

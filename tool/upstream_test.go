@@ -402,7 +402,7 @@ func TestNoAnswer(t *testing.T) {
 					r := remote{effect: effect, rules: rules, backend: `url: "${API}/v/{ref}", timeout: 200ms`}
 					answer := call(t, r.mustBind(t, c.address), ref)
 					got := inShort(answer.Failure)
-					want := "TEMP_UNAVAILABLE  -"
+					want := "TEMP_UNAVAILABLE  1000"
 					switch {
 					case c.left && effect == "unsafe":
 						want = "OUTCOME_UNKNOWN  -"
@@ -410,8 +410,6 @@ func TestNoAnswer(t *testing.T) {
 						want = "CARRIER_AWAY  -"
 					case len(rules) > 0:
 						want = "TEMP_UNAVAILABLE  3000"
-					case c.left:
-						want = "TEMP_UNAVAILABLE  1000"
 					}
 					if got != want {
 						t.Errorf("got %s, want %s", got, want)
