@@ -315,7 +315,11 @@ func TestLeanItems(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("in %d characters: %s\nwant %s", characters, got, want)
 		}
-		characters = len([]rune(got)) - 1 // the next is leaner
+		characters = len([]rune(got))
+		if again := string(s.answer("assess", `{"request_id":"x","purpose":"limits"}`, characters).Body); again != got {
+			t.Errorf("in %d characters, which it has: %s", characters, again)
+		}
+		characters-- // the next is leaner
 	}
 }
 

@@ -412,6 +412,16 @@ func TestNesting(t *testing.T) {
 	}
 }
 
+// TestKeys: a value of every kind that has an order, as an answer writes it.
+func TestKeys(t *testing.T) {
+	got := lampShop(t).ask("rank_lamps", `{"request_id":"x","preferences":["in_stock_descending","watts_ascending","lumens_descending","price_ascending"]}`)
+	for _, key := range []string{`[true,4.0,350,1999]`, `[true,7.5,800,4999]`, `[true,null,2400,12900]`, `[false,7.5,null,4999]`} {
+		if !strings.Contains(got, `"key":`+key) {
+			t.Errorf("no key %s: %s", key, got)
+		}
+	}
+}
+
 // TestProse: sentences at their bounds.
 func TestProse(t *testing.T) {
 	const ten = "L0000, L0001, L0002, L0003, L0004, L0005, L0006, L0007, L0008"
