@@ -8,9 +8,11 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +61,7 @@ const checkExample = `  remit check
 // checkFlags is what the command line says.
 type checkFlags struct {
 	http, mcp, asServer string
-	revision            string
+	revision, tokenFile string
 	tools               []string
 	report              string
 	timeout             time.Duration
@@ -82,6 +84,9 @@ func newCheck() *cobra.Command {
 		Long:    checkLong,
 		Example: checkExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			cmd.SetContext(ctx)
 			report, err := flags.judge(cmd, args)
 			if err != nil {
 				return err
@@ -100,6 +105,7 @@ func newCheck() *cobra.Command {
 	cmd.Flags().StringVar(&flags.asServer, "as-server", "", "judge the caller after --, over `WIRE`: http or mcp")
 	cmd.Flags().StringVar(&flags.revision, "revision", "", "speak this `REVISION` of MCP, such as 2025-11-25; default: the newest of the server")
 	cmd.Flags().StringArrayVar(&flags.tools, "tool", nil, "the served tool for one of the suite, `NAME=SERVED`; may be repeated")
+	cmd.Flags().StringVar(&flags.tokenFile, "token-file", "", "`FILE` whose first line is a token that may call every tool; beside --http, --mcp or --live")
 	cmd.Flags().StringVar(&flags.report, "report", "text", "`FORMAT` of the report: text, json, html or sarif")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "longest `TIME` of one run of a command, or of one call")
 	flags.running.define(cmd)
@@ -194,6 +200,8 @@ func (f *checkFlags) choose(c *check, command []string) error {
 		return usage("--as-server judges a caller; valid: --as-server=%s -- AGENT…", f.asServer)
 	case len(f.tools) > 0 && !tools:
 		return usage("--tool names a served tool; valid: beside --http or --mcp")
+	case f.tokenFile != "" && !tools:
+		return usage("--token-file is for the calls of tools; valid: beside --http, --mcp or --live")
 	case f.revision != "" && f.mcp == "":
 		return usage("--revision is one of MCP; valid: beside --mcp")
 	case f.asServer != "":
@@ -275,6 +283,9 @@ func (c *check) run(ctx context.Context) (*oracle.Report, error) {
 		c.progress.done()
 		if asked := (*exitError)(nil); errors.As(err, &asked) {
 			return nil, err
+		}
+		if errors.Is(err, context.Canceled) {
+			err = errors.New("the check was interrupted")
 		}
 		if err != nil {
 			report.Add(s, proof, nil, err.Error())

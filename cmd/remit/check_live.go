@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -23,12 +20,11 @@ import (
 type liveFlags struct {
 	contract, url    string
 	sandbox          bool
-	tokenFile        string
 	provoke, restore []string
 }
 
 // besideLive are the flags that mean something beside --live alone.
-var besideLive = []string{"url", "sandbox", "token-file", "provoke", "restore"}
+var besideLive = []string{"url", "sandbox", "provoke", "restore"}
 
 // notLive are the flags that name something else to judge.
 var notLive = []string{"http", "mcp", "as-server", "tool", "revision"}
@@ -37,7 +33,6 @@ func (f *liveFlags) define(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.contract, "live", "", "provoke the running application of `CONTRACT`, a file or a folder")
 	cmd.Flags().StringVar(&f.url, "url", "", "the application's `URL`, the base of /v1/tools/NAME; beside --live")
 	cmd.Flags().BoolVar(&f.sandbox, "sandbox", false, "your word that --url is no production system; beside --live")
-	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` whose first line is a token that may call every tool; beside --live")
 	cmd.Flags().StringArrayVar(&f.provoke, "provoke", nil, "`KIND=CMD` run by sh -c; expired prints an expired token, refusal one that may not call, or sets it up, dependency makes it fail; beside --live")
 	cmd.Flags().StringArrayVar(&f.restore, "restore", nil, "`KIND=CMD` run after the calls of --provoke KIND, whatever happens; beside --live")
 }
@@ -58,16 +53,14 @@ func (f *checkFlags) live(cmd *cobra.Command) (*oracle.Report, error) {
 	if err := f.permitsLive(cmd); err != nil {
 		return nil, err
 	}
-	plan, err := f.running.plan()
+	plan, err := f.running.plan(f.tokenFile)
 	if err != nil {
 		return nil, err
 	}
 	progress := newProgress(cmd.ErrOrStderr())
 	defer progress.done()
 	plan.Timeout, plan.Progress = f.timeout, func(calls int) { progress.show("live %s: call %d", plan.Service, calls) }
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	return provoked(ctx, plan)
+	return provoked(cmd.Context(), plan)
 }
 
 func provoked(ctx context.Context, plan live.Plan) (*oracle.Report, error) {
@@ -103,7 +96,7 @@ func (f *checkFlags) permitsLive(cmd *cobra.Command) error {
 }
 
 // plan turns the command line and its contract into what is provoked.
-func (f *liveFlags) plan() (live.Plan, error) {
+func (f *liveFlags) plan(tokenFile string) (live.Plan, error) {
 	p := live.Plan{Base: f.url}
 	var err error
 	if p.Provoke, err = commands("--provoke", f.provoke); err != nil {
@@ -117,10 +110,8 @@ func (f *liveFlags) plan() (live.Plan, error) {
 			return p, usage("--restore %s has nothing to restore; valid: beside --provoke %[1]s=CMD", kind)
 		}
 	}
-	if f.tokenFile != "" {
-		if p.Token, err = firstToken(f.tokenFile); err != nil {
-			return p, badInput(err)
-		}
+	if p.Token, err = firstToken(tokenFile); err != nil {
+		return p, badInput(err)
 	}
 	c, tools, err := declared(f.contract)
 	if err != nil {
@@ -161,8 +152,12 @@ func joinKinds() string {
 // maxTokenFile bounds what is read of a token file, in bytes.
 const maxTokenFile = 64 << 10
 
-// firstToken is the token in a file's first line. No error shows it.
+// firstToken is the token in a file's first line; "" for no file. No error
+// shows it.
 func firstToken(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
 	file, err := folder(".").Open(name)
 	if err != nil {
 		return "", err

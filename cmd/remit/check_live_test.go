@@ -198,7 +198,7 @@ func TestLivePlan(t *testing.T) {
 	if err := os.WriteFile(name, []byte(writes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := (&liveFlags{contract: name}).plan()
+	p, err := (&liveFlags{contract: name}).plan("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestLivePlan(t *testing.T) {
 			t.Errorf("%s: %v %v", got.Name, got.Writes, got.Outage)
 		}
 	}
-	p, err = (&liveFlags{contract: "../../examples/task-lights"}).plan()
+	p, err = (&liveFlags{contract: "../../examples/task-lights"}).plan("")
 	if err != nil || slices.ContainsFunc(p.Tools, func(t live.Tool) bool { return t.Outage != nil || t.Writes }) {
 		t.Errorf("%v: a catalogue has no dependency", err)
 	}

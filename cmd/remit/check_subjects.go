@@ -44,9 +44,13 @@ func (f *checkFlags) chooseTools(c *check) error {
 	if err != nil {
 		return err
 	}
+	token, err := firstToken(f.tokenFile)
+	if err != nil {
+		return badInput(err)
+	}
 	c.subject, c.judged = oracle.Tools, "the tools of "+f.http+f.mcp
 	c.judge = func(ctx context.Context, s *oracle.Suite, _ *progress) (*oracle.Outcome, error) {
-		tools, end, err := f.dial(ctx)
+		tools, end, err := f.dial(ctx, token)
 		if err != nil {
 			return nil, err
 		}
@@ -61,15 +65,15 @@ func (f *checkFlags) chooseTools(c *check) error {
 }
 
 // dial reaches the server of --http or --mcp.
-func (f *checkFlags) dial(ctx context.Context) (drive.Tools, func(), error) {
+func (f *checkFlags) dial(ctx context.Context, token string) (drive.Tools, func(), error) {
 	if f.http != "" {
-		tools, err := drivehttp.New(f.http, drivehttp.Options{Timeout: f.timeout})
+		tools, err := drivehttp.New(f.http, drivehttp.Options{Token: token, Timeout: f.timeout})
 		if err != nil {
 			return nil, nil, badInput(err)
 		}
 		return tools, func() {}, nil
 	}
-	tools, err := drivemcp.Dial(ctx, f.mcp, drivemcp.Options{Revision: f.revision, Timeout: f.timeout})
+	tools, err := drivemcp.Dial(ctx, f.mcp, drivemcp.Options{Revision: f.revision, Token: token, Timeout: f.timeout})
 	if err != nil {
 		return nil, nil, err
 	}

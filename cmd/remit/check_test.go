@@ -235,6 +235,18 @@ func TestCheckServedTools(t *testing.T) {
 	}
 }
 
+// TestCheckWithToken judges tools that need a token.
+func TestCheckWithToken(t *testing.T) {
+	r, token := secured(t, "../../examples/delivery-status")
+	if got := checkReport(t, exitFailure, "recovery-v1", "--http", r).failedBy(); got["immediate-success"] != "record-code" {
+		t.Errorf("without a token: %v", got)
+	}
+	// With it the tools answer; outside a sandbox the fixture decides.
+	if got := checkReport(t, exitFailure, "recovery-v1", "--http", r, "--token-file", token).failedBy(); got["immediate-success"] != "" {
+		t.Errorf("with a token: %v", got)
+	}
+}
+
 // TestCheckOutsideASandbox: a server that was not started as one ignores the
 // conditions, and its records are not those of the cases.
 func TestCheckOutsideASandbox(t *testing.T) {

@@ -35,8 +35,8 @@ var layout = map[string][]string{
 	"drive/exec":         {},
 	"drive/http":         {"drive", "oracle"},
 	"drive/live":         {"drive/exec", "oracle"},
-	"drive/mcp":          {"drive", "oracle"},
-	"drive/scripted":     {"oracle"},
+	"drive/mcp":          {"drive", "drive/exec", "oracle"},
+	"drive/scripted":     {"drive/exec", "oracle"},
 }
 
 // forTests are rooms that only the tests of the rooms below them may import

@@ -15,6 +15,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -28,10 +29,13 @@ func Run(ctx context.Context, command []string, input []byte, timeout time.Durat
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := osexec.CommandContext(ctx, command[0], command[1:]...)
-	out, errs := &bounded{limit: maxOutput, full: cancel}, &tail{}
+	out, errs := &bounded{limit: maxOutput, full: cancel}, &Tail{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, errs
 	OwnGroup(cmd)
 	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = KillGroup(cmd) // whom it has left behind
+	}
 	switch {
 	case out.flooded:
 		return nil, fmt.Errorf("%s wrote more than %d bytes", command[0], maxOutput)
@@ -44,20 +48,30 @@ func Run(ctx context.Context, command []string, input []byte, timeout time.Durat
 	case err != nil:
 		return nil, fmt.Errorf("%s ended with %w%s", command[0], err, errs)
 	}
-	return out.Bytes(), nil
+	return out.kept.Bytes(), nil
 }
 
 // OwnGroup makes a command run in a process group of its own, which the end of
 // its context kills.
 func OwnGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error { return KillGroup(cmd) }
 	cmd.WaitDelay = time.Second // whoever has left the group may hold its output open
+}
+
+// KillGroup kills what is left of the group of a command that was started. A
+// group without processes is os.ErrProcessDone.
+func KillGroup(cmd *osexec.Cmd) error {
+	err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	if errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
 }
 
 // bounded keeps what is written up to a limit, and calls full beyond it.
 type bounded struct {
-	bytes.Buffer
+	kept    bytes.Buffer // not embedded: its ReadFrom would pass the limit by
 	limit   int
 	full    func()
 	flooded bool
@@ -65,31 +79,38 @@ type bounded struct {
 
 // Write keeps p, or refuses it.
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.limit {
+	if b.kept.Len()+len(p) > b.limit {
 		b.flooded = true
 		b.full()
 		return 0, errors.New("too much output")
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }
 
-// tail keeps the end of what is written.
-type tail struct{ kept []byte }
+// Tail keeps the end of what is written to it, at most 4 KiB. Its methods may
+// be called at the same time.
+type Tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
 
-// Write keeps the last bytes of all.
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if extra := len(t.kept) - maxErrors; extra > 0 {
-		t.kept = t.kept[extra:]
-	}
+// Write keeps the last of p, and what was before as far as it fits.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p[max(0, len(p)-maxErrors):]...)
+	t.kept = t.kept[max(0, len(t.kept)-maxErrors):]
 	return len(p), nil
 }
 
-// String shows what a program said before it failed.
-func (t *tail) String() string {
-	text := strings.TrimSpace(string(t.kept))
+// String is what an error says of a program's standard error; "" where nothing
+// was written.
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "�"))
 	if text == "" {
 		return ""
 	}
-	return "; its standard error ends with:\n" + strings.ToValidUTF8(text, "�")
+	return "; its standard error ends with:\n" + text
 }

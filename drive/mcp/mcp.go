@@ -34,6 +34,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"remit.example/drive"
+	driveexec "remit.example/drive/exec"
 	"remit.example/oracle"
 )
 
@@ -50,7 +51,7 @@ type Options struct {
 type Tools struct {
 	session *sdk.ClientSession
 	timeout time.Duration
-	errs    *tail // of a command; nil for an address
+	errs    *driveexec.Tail // of a command; nil for an address
 }
 
 // Dial opens a session with the server at target: an http or https address, or

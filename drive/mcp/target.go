@@ -9,12 +9,12 @@ import (
 	"net/url"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"remit.example/drive"
+	driveexec "remit.example/drive/exec"
 )
 
 // patience is how long a command has to end once its standard input is closed,
@@ -33,7 +33,7 @@ func (t *Tools) transport(ctx context.Context, target, token string) (sdk.Transp
 	if err != nil {
 		return nil, err
 	}
-	t.errs = &tail{}
+	t.errs = &driveexec.Tail{}
 	command := exec.CommandContext(ctx, words[0], words[1:]...)
 	command.Stderr = t.errs
 	command.WaitDelay = patience // whoever it has started may hold its output open
@@ -124,33 +124,4 @@ func split(line string) ([]string, error) {
 		return nil, errors.New("no target; valid: an http or https address, or a command such as 'remit serve --stdio'")
 	}
 	return words, nil
-}
-
-// maxErrors bounds what is kept of a command's standard error, in bytes.
-const maxErrors = 4 << 10
-
-// tail keeps the end of what is written to it. Its methods may be called at the
-// same time.
-type tail struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-// Write keeps the last of p, and what was before as far as it fits.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p[max(0, len(p)-maxErrors):]...)
-	t.kept = t.kept[max(0, len(t.kept)-maxErrors):]
-	return len(p), nil
-}
-
-// String is what an error says of it; "" where nothing was written.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if text := strings.TrimSpace(string(t.kept)); text != "" {
-		return fmt.Sprintf("; its standard error ends with %q", text)
-	}
-	return ""
 }

@@ -176,7 +176,7 @@ func refusedCalls() {
 		must(err)
 		_ = response.Body.Close()
 	}
-	fmt.Fprintln(os.Stderr, strings.Repeat("x", 2*maxErrors)+"I am lost")
+	fmt.Fprintln(os.Stderr, strings.Repeat("x", 2*4<<10)+"I am lost")
 	os.Exit(3)
 }
 

@@ -161,11 +161,11 @@ func verdict(suite *oracle.Suite, at int, c *caller, s *server, outcome *oracle.
 	name := suite.Cases[at].Name
 	switch {
 	case c.killed(errTimeout) && !s.asksToWait(c.killedAt):
-		outcome.AddVoid("%s: the caller did not end within %s, and no further case was run%s", name, seconds(c.options.Timeout), c.said())
+		outcome.AddVoid("%s: the caller did not end within %s, and no further case was run%s", name, seconds(c.options.Timeout), &c.stderr)
 		addFailure(suite, at, s.arrivals, outcome)
 		return false
 	case len(s.arrivals) == 0:
-		outcome.AddVoid("%s: the caller made no call, so that nothing was judged (%s%s)%s", name, c.status, s.refusal(), c.said())
+		outcome.AddVoid("%s: the caller made no call, so that nothing was judged (%s%s)%s", name, c.status, s.refusal(), &c.stderr)
 	default:
 		suite.JudgeCaller(outcome, at, s.arrivals)
 	}
