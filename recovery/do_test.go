@@ -165,6 +165,25 @@ func TestJitterOfAMillisecondIsNoneOrAll(t *testing.T) {
 	}
 }
 
+func TestTheDefaultJitterIsUpTo100Milliseconds(t *testing.T) {
+	waits := map[int64]bool{}
+	for range 1000 {
+		task := simulated(record.Read)
+		task.Jitter = 0
+		if _, err := recovery.Do(t.Context(), task, "", failing(unavailable(1000)).call); err != nil {
+			t.Fatal(err)
+		}
+		waited := task.Clock.Now().UnixMilli()
+		if waited < 1000 || waited > 1100 {
+			t.Fatalf("waited %d ms", waited)
+		}
+		waits[waited] = true
+	}
+	if len(waits) < 50 {
+		t.Errorf("the only waits are %v", waits)
+	}
+}
+
 func TestTheMinimumDelayIsTheShortestWait(t *testing.T) {
 	for name, tt := range map[string]struct {
 		failure error
