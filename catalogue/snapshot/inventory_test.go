@@ -256,6 +256,7 @@ func TestSelectRefuses(t *testing.T) {
 		"snapshot: column id is not filtered by words, or none are given": {Limit: 1, Where: []catalogue.Predicate{{Op: catalogue.Words, Words: []string{"a"}}}},
 		"snapshot: column id: operation 9 is not known":                   {Limit: 1, Where: []catalogue.Predicate{{Op: 9}}},
 		"snapshot: column lumens is compared with an unknown value":       {Limit: 1, Where: []catalogue.Predicate{{Column: columnLumens}}},
+		"snapshot: a key names column 4 of 4":                             {Limit: 1, Order: []catalogue.Key{{Column: 4}}},
 		"snapshot: a key names column -1 of 4":                            {Limit: 1, Order: []catalogue.Key{{Column: -1}}},
 		"snapshot: column id is text and has no order":                    {Limit: 1, Order: []catalogue.Key{{}}},
 	} {
