@@ -48,13 +48,13 @@ soak: fuzz ## what takes long: fuzzing, and CHECKS cases a property
 	done
 
 needed: # what the tests run besides Go
-	@for program in python3 curl; do command -v $$program >/dev/null || { echo "$$program is missing: install it (Debian: apt-get install $$program)"; exit 1; }; done
+	@for program in python3 curl chromium; do command -v $$program >/dev/null || { echo "$$program is missing: install it (Debian: apt-get install $$program)"; exit 1; }; done
 
-# The MCP Inspector, which speaks for clients that are not ours. It needs
-# Node.js 22, which comes as a package too.
+# What tests run on Node.js: clients that are not ours, and the TypeScript
+# compiler. They need Node.js 22, which comes as a package too.
 npm: $(NPM)/node_modules/.package-lock.json
 
-$(NPM)/node_modules/.package-lock.json: wire/mcp/testdata/inspector/package.json
+$(NPM)/node_modules/.package-lock.json: package.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js with npm (Debian: apt-get install npm)"; exit 1; }
 	mkdir -p $(NPM) && cp $< $(NPM)/package.json
 	cd $(NPM) && npm install --no-audit --no-fund --loglevel=error

@@ -21,6 +21,7 @@ import (
 	"remit.example/wire"
 	"remit.example/wire/mcp"
 	"remit.example/wire/rest"
+	"remit.example/wire/webmcp"
 )
 
 const (
@@ -217,6 +218,7 @@ func listenError(address string, err error) error {
 func (s *serving) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.mcp)
+	webmcp.Mount(mux, s.service)
 	mux.Handle("/", rest.New(s.service, rest.Options{Version: readBuild().Version, Paths: absolute(s.paths)}))
 	return mux
 }

@@ -38,7 +38,7 @@ func (s *server) asset(w http.ResponseWriter, r *http.Request) {
 	if err != nil { // the table and the folder are built together
 		panic(err)
 	}
-	write(w, kind, http.StatusOK, data)
+	wire.Write(w, kind, http.StatusOK, data)
 }
 
 // promiseWords say what an answer of each kind claims.
@@ -141,7 +141,7 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, name, input stri
 		wire.Refuse(w, http.StatusInternalServerError, "The index could not be written.")
 		return
 	}
-	write(w, "text/html; charset=utf-8", http.StatusOK, body.Bytes())
+	wire.Write(w, "text/html; charset=utf-8", http.StatusOK, body.Bytes())
 }
 
 // add puts a tool under its service; the tools of one come together.

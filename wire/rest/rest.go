@@ -30,12 +30,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
-	"strings"
 
-	"remit.example/tool"
 	"remit.example/wire"
 )
 
@@ -72,27 +68,14 @@ func New(service *wire.Service, options Options) http.Handler {
 		{http.MethodPost, "/try/{name}", s.try},
 		{http.MethodGet, "/assets/{name}", s.asset},
 	} {
-		mux.HandleFunc(route.method+" "+route.path, route.handler)
-		mux.HandleFunc(route.path, otherMethod(route.method))
+		wire.Route(mux, route.method, route.path, route.handler)
 	}
 	mux.HandleFunc("/", nothing)
 	return mux
 }
 
-// otherMethod refuses every method but the one that a path has.
-func otherMethod(method string) http.HandlerFunc {
-	allow := method
-	if method == http.MethodGet {
-		allow = "GET, HEAD"
-	}
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", allow)
-		wire.Refuse(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not for %s; valid: %s.", r.URL.Path, r.Method, allow))
-	}
-}
-
 func nothing(w http.ResponseWriter, r *http.Request) {
-	wire.Refuse(w, http.StatusNotFound, fmt.Sprintf("There is nothing at %s; valid: /, /v1/tools, /v1/tools/{name}, /mcp, /healthz, /readyz and /metrics.", r.URL.Path))
+	wire.Refuse(w, http.StatusNotFound, fmt.Sprintf("There is nothing at %s; valid: /, /v1/tools, /v1/tools/{name}, /v1/webmcp, /v1/webmcp/{name}, /remit.js, /remit.d.ts, /mcp, /healthz, /readyz and /metrics.", r.URL.Path))
 }
 
 // description is one tool in the list.
@@ -119,59 +102,7 @@ func (s *server) list(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *server) call(w http.ResponseWriter, r *http.Request) {
-	set := s.service.Set()
-	t, known := set.Lookup(r.PathValue("name"))
-	if !known {
-		wire.Refuse(w, http.StatusNotFound, wire.Unknown(set, r.PathValue("name")))
-		return
-	}
-	if !isJSON(r.Header) {
-		wire.Refuse(w, http.StatusUnsupportedMediaType, "The body of a call is one JSON object in UTF-8; send it as Content-Type: application/json, not compressed.")
-		return
-	}
-	input, err := io.ReadAll(r.Body)
-	if err != nil { // Guard has read it into memory
-		wire.Refuse(w, http.StatusBadRequest, "The body could not be read.")
-		return
-	}
-	answer, err := s.service.CallCase(r.Context(), t, input, 0, wire.HeaderCase(r.Header))
-	if err != nil {
-		wire.Refuse(w, http.StatusBadRequest, err.Error()+".")
-		return
-	}
-	s.answer(w, r, answer)
-}
-
-func (s *server) answer(w http.ResponseWriter, r *http.Request, a tool.Answer) {
-	status := http.StatusOK
-	if a.Failure != nil {
-		status = a.Failure.Code.HTTPStatus()
-		if wait := a.Failure.RetryAfter(); wait != "" {
-			w.Header().Set("Retry-After", wait)
-		}
-	}
-	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", challenge(wire.CallerFrom(r.Context())))
-	}
-	write(w, "application/json", status, append(bytes.Clone(a.Body), '\n'))
-}
-
-// challenge asks for a token (RFC 6750, section 3).
-func challenge(c wire.Caller) string {
-	if c.BadToken {
-		return `Bearer realm="remit", error="invalid_token"`
-	}
-	return `Bearer realm="remit"`
-}
-
-// isJSON reports whether a body is JSON as it stands.
-func isJSON(h http.Header) bool {
-	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
-	charset := parameters["charset"]
-	encoding := h.Get("Content-Encoding")
-	return err == nil && kind == "application/json" &&
-		(charset == "" || strings.EqualFold(charset, "utf-8")) &&
-		(encoding == "" || strings.EqualFold(encoding, "identity"))
+	s.service.ServeCall(w, r, r.PathValue("name"), 0)
 }
 
 func (s *server) health(w http.ResponseWriter, _ *http.Request) {
@@ -203,12 +134,5 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 		wire.Refuse(w, http.StatusInternalServerError, "The list of tools could not be written.")
 		return
 	}
-	write(w, "application/json", status, body.Bytes())
-}
-
-func write(w http.ResponseWriter, kind string, status int, body []byte) {
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // a caller that has gone needs no answer
+	wire.Write(w, "application/json", status, body.Bytes())
 }
