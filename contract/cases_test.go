@@ -7,6 +7,11 @@ const (
 	parcels = "deliveries.yaml"
 )
 
+// plotted gives the purpose of the lamps a plot.
+func plotted(plot string) []edit {
+	return []edit{{"    scope: {property: duv", "    plot: " + plot + "\n    scope: {property: duv"}}
+}
+
 // problemCases has at least one case for every message of the package.
 var problemCases = []struct {
 	name, file string
@@ -118,6 +123,15 @@ var problemCases = []struct {
 	{"no method and criteria", lamps, []edit{{"method: none, needs: [colour_accuracy_evidence]", "method: none, accepts: {}, scope: {property: a, between: [1, 2]}, criteria: [{property: a, at_least: 1}]"}}},
 	{"a method without criteria", lamps, []edit{{"    criteria: [{property: ra, at_least: 90}, {property: r1, at_least: 80}]\n", ""}}},
 	{"criteria without evidence", lamps, []edit{{"evidence: {file: evidence.csv} ", ""}}},
+	{"a plot without method", lamps, []edit{{"method: none, needs: [colour_accuracy_evidence]", "method: none, needs: [colour_accuracy_evidence], plot: {x: ra, y: r1}"}}},
+	{"figures that no answer carries", lamps, plotted("{x: r, y: {lowest: [lumens, title]}}")},
+	{"one figure twice", lamps, plotted("{x: ra, y: ra}")},
+	{"the lowest of one", lamps, plotted("{x: ra, y: {lowest: [r1]}}")},
+	{"the lowest of one that stands twice", lamps, plotted("{x: ra, y: {lowest: [r1, r1]}}")},
+	{"the lowest of two kinds", lamps, plotted("{x: ra, y: {lowest: [r1, price]}}")},
+	{"a figure of two meanings", lamps, append(plotted("{x: ra, y: r1}"), edit{"  lumens: {type: integer", "  ra: {type: integer, show: true}\n  lumens: {type: integer"})},
+	{"half a plot", lamps, plotted("{x: 7, z: r1}")},
+	{"an axis of nothing", lamps, plotted("{x: {}, y: {highest: [r1, ra]}}")},
 	{"limits", lamps, []edit{{"{property: ra, at_least: 90}", "{property: ra}"}, {"{property: r1, at_least: 80}", "{property: r1, at_least: 80, at_most: 90}"}}},
 	{"bounds", lamps, []edit{{"[-0.0054, 0.0054]", "[0.0054, -0.0054]"}, {"at_least: 90", "between: [1]"}}},
 

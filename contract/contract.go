@@ -134,6 +134,28 @@ type Purpose struct {
 	Criteria    []Criterion `key:"criteria" doc:"limits that must all be met"`
 	NotAssessed []string    `key:"not_assessed" doc:"what the method does not assess; said in every answer"`
 	Needs       []string    `key:"needs" doc:"evidence that would be needed and that the catalogue does not have"`
+	Plot        *Plot       `key:"plot" doc:"two figures by which a page draws where the matches lie, with the limits; absent: no plot"`
+}
+
+// Plot is the two axes of a drawing of the matches of a purpose.
+type Plot struct {
+	X *Axis `key:"x,required" doc:"the figure from left to right"`
+	Y *Axis `key:"y,required" doc:"the figure from bottom to top"`
+}
+
+// Axis is one figure of each match: that of a criterion, or of a number column
+// that is shown. In the file a text alone is the name.
+type Axis struct {
+	Name   string   // "" where the figure is the lowest of several
+	Lowest []string `key:"lowest,required" doc:"names of the figures of which the lowest is drawn"`
+}
+
+// Names lists the figures that the axis draws, at least one.
+func (a *Axis) Names() []string {
+	if a.Name != "" {
+		return []string{a.Name}
+	}
+	return a.Lowest
 }
 
 // Accepts says which evidence records a purpose counts.

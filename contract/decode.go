@@ -365,6 +365,18 @@ func (l *Label) fromNode(d *decoder, n *node, path string) {
 	d.structure(n, path, reflect.ValueOf(l).Elem())
 }
 
+// An axis that is one text is the figure of that name.
+func (a *Axis) fromNode(d *decoder, n *node, path string) {
+	switch n.kind {
+	case stringKind:
+		d.basic(n, path, reflect.ValueOf(&a.Name).Elem())
+	case mapKind:
+		d.structure(n, path, reflect.ValueOf(a).Elem())
+	default:
+		d.wrongKind(n, path, "the name of a figure, or {lowest: [a, b]}")
+	}
+}
+
 func (f *Filter) fromNode(d *decoder, n *node, path string) {
 	list := n
 	if n.kind != listKind {

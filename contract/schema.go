@@ -29,7 +29,7 @@ func schemaOf(t reflect.Type) object {
 	case *Filter:
 		op := schemaOf(reflect.TypeFor[FilterOp]())
 		return object{"anyOf": []any{op, object{"type": "array", "items": op, "minItems": 1, "maxItems": 2}}}
-	case *Label:
+	case *Label, *Axis:
 		return object{"anyOf": []any{object{"type": "string", "minLength": 1}, structSchema(t)}}
 	case worded:
 		return wordsSchema(target.words())

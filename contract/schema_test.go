@@ -70,6 +70,8 @@ func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
 		{lamps, edit{"at_least: 90", "at_least: \"90\""}},
 		{lamps, edit{"at_least: 90", "between: [90, 100.0]"}},
 		{lamps, edit{"max_age: none", "max_age: 5000d"}},
+		{lamps, plotted("{x: ra, y: r1}")[0]},
+		{lamps, plotted("{x: price, y: {lowest: [r1, ra]}}")[0]},
 		{lamps, edit{"as_of: file", "as_of: 2026-01-31T08:00:00Z"}},
 		{lamps, edit{"as_of: file", "as_of: 2026-01-31"}},
 		{lamps, edit{"price: max", "price: [max]"}},
@@ -99,7 +101,7 @@ func TestSchemaRefuses(t *testing.T) {
 	for _, name := range []string{
 		"an unknown key", "required keys of a contract", "a number for a text", "a text for a number", "a text for a list",
 		"a text for a mapping", "words", "durations", "rates", "codes", "statuses", "a list for columns", "yes for true", "an empty delimiter",
-		"a document that is no mapping",
+		"a document that is no mapping", "half a plot", "an axis of nothing",
 	} {
 		found := false
 		for _, c := range problemCases {

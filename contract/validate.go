@@ -343,13 +343,16 @@ func (v validator) purpose(path, name string, p *Purpose) {
 	for i, criterion := range p.Criteria {
 		v.criterion(fmt.Sprintf("%s.criteria[%d]", path, i), criterion)
 	}
+	if p.Plot != nil && p.Method != MethodNone && !v.d.failed[path+".criteria"] {
+		v.plot(path+".plot", p)
+	}
 }
 
 func (v validator) withoutMethod(path string, p *Purpose) {
 	if len(p.Needs) == 0 && !v.d.failed[path+".needs"] {
 		v.fail(path, "method: none can only answer insufficient_evidence; name in needs the evidence that would be needed")
 	}
-	for _, key := range []string{"criteria", "scope", "accepts"} {
+	for _, key := range []string{"criteria", "scope", "accepts", "plot"} {
 		if v.has(path + "." + key) {
 			v.fail(path+"."+key, "nothing can be decided without a method; cite one, or leave %s out", key)
 		}
