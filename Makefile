@@ -9,7 +9,7 @@ CHECKS   ?= 20000
 
 NPM = .cache/npm
 
-.PHONY: run test bench soak lint vuln fuzz npm needed
+.PHONY: run test bench soak lint vuln fuzz npm needed mutants
 
 run: ## serve the built-in examples
 	go run ./cmd/remit serve
@@ -47,8 +47,23 @@ soak: fuzz ## what takes long: fuzzing, and CHECKS cases a property
 		grep -E 'passed [0-9]+ tests|^ok' $$log; \
 	done
 
-needed: # what the tests run besides Go
-	@for program in python3 curl chromium; do command -v $$program >/dev/null || { echo "$$program is missing: install it (Debian: apt-get install $$program)"; exit 1; }; done
+GREMLINS = go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
+
+mutants: ## mutants that no test finds; about two hours on two idle cores
+	@mkdir -p .cache
+	@for package in record recovery catalogue oracle; do \
+		$(GREMLINS) unleash --dry-run ./$$package > /dev/null || exit 1; \
+		$(GREMLINS) unleash --workers 2 --timeout-coefficient 300 --output .cache/mutants.$$package.json ./$$package || exit 1; \
+	done
+
+needed: # what the tests run besides Go; root on Debian gets it installed
+	@for program in python3 curl chromium; do \
+		command -v $$program >/dev/null && continue; \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get update -qq && apt-get install -y -qq $$program >/dev/null && continue; \
+		fi; \
+		echo "$$program is missing: install it (Debian: apt-get install $$program)"; exit 1; \
+	done
 
 # What tests run on Node.js: clients that are not ours, and the TypeScript
 # compiler. They need Node.js 22, which comes as a package too.

@@ -24,7 +24,8 @@
 // # What is no answer
 //
 // A tool that cannot be reached, is late, breaks its protocol or answers with
-// what is not JSON is a fault of the harness. It fails no case: it makes the
+// what is not JSON is a fault of the harness, and so is a server whose answers
+// no conditions change. It fails no case: it makes the
 // run void, and the rest of its case is not sent. After three faults in a row
 // no other case is sent either.
 package drive
@@ -78,7 +79,7 @@ func JudgeTools(ctx context.Context, suite *oracle.Suite, tools Tools, names map
 	if err != nil {
 		return nil, err
 	}
-	r := &run{suite: suite, tools: tools, bound: bound, outcome: suite.NewOutcome()}
+	r := &run{suite: suite, tools: tools, bound: bound, outcome: suite.NewOutcome(), got: map[string]map[string]bool{}, due: map[string]map[string]bool{}}
 	for at := range suite.Cases {
 		if r.faults == maxFaults {
 			r.outcome.AddVoid("%d cases were not sent: %d calls in a row had no answer", len(suite.Cases)-at, maxFaults)
@@ -88,6 +89,9 @@ func JudgeTools(ctx context.Context, suite *oracle.Suite, tools Tools, names map
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+	}
+	if r.ignored() {
+		r.outcome.AddVoid("the server answers the same whatever conditions a call sets, so that it seems to ignore them; start it so that it honours Remit-Case, as remit serve --sandbox does")
 	}
 	return r.outcome, nil
 }
@@ -99,6 +103,39 @@ type run struct {
 	bound   map[string]string // the tool behind each logical name
 	outcome *oracle.Outcome
 	faults  int // in a row
+	// What each input was answered with, whatever the conditions, and what it
+	// should have been.
+	got, due map[string]map[string]bool
+}
+
+// ignored reports whether conditions made no difference: no input had two
+// answers, and some should have had several.
+func (r *run) ignored() bool {
+	several := false
+	for input, due := range r.due {
+		if len(r.got[input]) > 1 {
+			return false
+		}
+		several = several || len(due) > 1
+	}
+	return several
+}
+
+// note remembers the answers to the executions of a case.
+func (r *run) note(c *oracle.Case, answers []oracle.ToolAnswer) {
+	codes := c.Codes()
+	for i, e := range c.Executions() {
+		input := string(e.Input)
+		if r.due[input] == nil {
+			r.due[input], r.got[input] = map[string]bool{}, map[string]bool{}
+		}
+		r.due[input][codes[i]] = true
+		answer := string(answers[i].Record)
+		if answer == "" && answers[i].Failed {
+			answer = codes[i] // it says nothing that could be compared
+		}
+		r.got[input][answer] = true
+	}
 }
 
 // send makes the calls of one case, and has their answers judged.
@@ -119,6 +156,7 @@ func (r *run) send(ctx context.Context, at int) {
 		}
 		answers = append(answers, answer)
 	}
+	r.note(c, answers)
 	r.suite.JudgeTool(r.outcome, at, answers)
 }
 

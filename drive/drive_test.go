@@ -175,7 +175,7 @@ func TestFaults(t *testing.T) {
 			if c.fault(len(tools.calls)) {
 				return oracle.ToolAnswer{}, refused
 			}
-			return oracle.ToolAnswer{Body: []byte(`{}`)}, nil
+			return oracle.ToolAnswer{Failed: true, Body: []byte(`{}`)}, nil
 		}
 		o, err := drive.JudgeTools(t.Context(), suite(t, "recovery-v1"), tools, nil)
 		if err != nil {
@@ -184,6 +184,17 @@ func TestFaults(t *testing.T) {
 		if len(tools.calls) != c.calls || !slices.Equal(o.Void, c.void) {
 			t.Errorf("%s: %d calls and %q, want %d and %q", c.what, len(tools.calls), o.Void, c.calls, c.void)
 		}
+	}
+}
+
+// TestIgnored: a server whose answers no conditions change judges nothing.
+func TestIgnored(t *testing.T) {
+	tools := &fake{unlisted: drive.ErrNoList, answer: func(called) (oracle.ToolAnswer, error) {
+		return oracle.ToolAnswer{Body: []byte(`{}`)}, nil
+	}}
+	o, err := drive.JudgeTools(t.Context(), suite(t, "recovery-v1"), tools, nil)
+	if err != nil || len(o.Void) != 1 || !strings.Contains(o.Void[0], "whatever conditions a call sets") {
+		t.Errorf("%v, %+v", err, o)
 	}
 }
 

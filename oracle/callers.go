@@ -141,5 +141,7 @@ func (s *Suite) JudgeCaller(o *Outcome, at int, arrivals []Arrival) {
 		}
 		on++
 	}
+	o.Continued += max(0, on-1)
+	o.Permitted += len(want) - 1
 	o.count(c, f)
 }

@@ -18,11 +18,20 @@ const maxLine = 1 << 20
 // stream; the error is that of the reader.
 func (s *Suite) Judge(results io.Reader) (*Outcome, error) {
 	j := judge{suite: s, outcome: newOutcome(s.Contract)}
-	lines := bufio.NewReaderSize(results, maxLine+1)
+	lines := bufio.NewReader(results)
+	var long []byte // the beginning of a line that the reader's buffer does not hold
 	for number := 1; ; number++ {
 		line, err := lines.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) && len(long) <= maxLine {
+			long = append(long, line...)
+			line, err = lines.ReadSlice('\n')
+		}
+		if len(long) > 0 {
+			line = append(long, line...)
+			long = line[:0]
+		}
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
+		case len(line) > maxLine+1:
 			j.outcome.AddVoid("line %d: a result line has at most %d bytes", number, maxLine)
 			return j.finish(), nil
 		case err != nil && !errors.Is(err, io.EOF):
@@ -55,6 +64,9 @@ type judge struct {
 	current int // the place of the case whose lines come in
 	lines   []jsontext.Value
 	absent  []int // the places of the cases that ended without a line
+	// Lines of a case that had ended, and the first of them.
+	disordered int
+	firstOf    string
 }
 
 // take takes one result line with its newline; it is valid until the next call.
@@ -62,7 +74,6 @@ func (j *judge) take(number int, line []byte) {
 	text, ended := bytes.CutSuffix(line, []byte("\n"))
 	if !ended {
 		j.outcome.AddVoid("line %d: the last line does not end with a newline, so that it may be cut off", number)
-		return
 	}
 	j.line(number, text)
 }
@@ -86,7 +97,9 @@ func (j *judge) line(number int, line []byte) {
 	}
 	if at < j.current {
 		j.absent = slices.DeleteFunc(j.absent, func(a int) bool { return a == at })
-		j.outcome.AddVoid("line %d: %s comes after %s; lines are grouped by case, in case order", number, j.suite.Cases[at].Name, j.suite.Cases[j.current].Name)
+		if j.disordered++; j.disordered == 1 {
+			j.firstOf = fmt.Sprintf("line %d: %s comes after %s", number, j.suite.Cases[at].Name, j.suite.Cases[j.current].Name)
+		}
 		return
 	}
 	j.advance(at)
@@ -105,18 +118,29 @@ func (j *judge) due(at, line int) jsontext.Value {
 func (j *judge) attribute(line []byte) (int, error) {
 	members, err := membersOf(line)
 	if err != nil {
-		return 0, fmt.Errorf("not a result line: %w", err)
+		return 0, fmt.Errorf("not a result line: %w%s: %.80q", err, hint(line), line)
 	}
 	identity := identityMember(j.suite.Contract)
 	name, ok := members.text(identity)
 	if !ok {
-		return 0, fmt.Errorf("not a result line: %s is not one text", identity)
+		return 0, fmt.Errorf("not a result line: it has not one member %s that is a text: %.80q", identity, line)
 	}
 	at, known := j.suite.index[name]
 	if !known {
 		return 0, fmt.Errorf("%q is no case of %s", clip(name), j.suite.Name)
 	}
 	return at, nil
+}
+
+// hint says what commonly makes a line unreadable.
+func hint(line []byte) string {
+	switch trimmed := bytes.TrimSpace(line); {
+	case bytes.HasPrefix(line, []byte("\ufeff")):
+		return " (it begins with a byte order mark)"
+	case string(trimmed) == "{" || string(trimmed) == "[":
+		return " (a result stands on one line, and no list around it)"
+	}
+	return ""
 }
 
 // advance ends the current case, and those between it and the case at a place.
@@ -138,6 +162,9 @@ func (j *judge) end() {
 
 func (j *judge) finish() *Outcome {
 	j.advance(len(j.suite.Cases))
+	if j.disordered > 0 {
+		j.outcome.AddVoid("%s; lines are grouped by case, in case order, and %d are not", j.firstOf, j.disordered)
+	}
 	for _, at := range j.absent {
 		j.outcome.AddVoid("%s has no line", j.suite.Cases[at].Name)
 	}

@@ -25,6 +25,15 @@ func membersOf(text []byte) (members, error) {
 	if decoder.PeekKind() != '{' {
 		return nil, errors.New("it is no JSON object")
 	}
+	all, err := readMembers(decoder)
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return nil, fmt.Errorf("it is no valid JSON at byte %d: %w", syntactic.ByteOffset+1, syntactic.Err)
+	}
+	return all, err
+}
+
+// readMembers reads an object that stands alone.
+func readMembers(decoder *jsontext.Decoder) (members, error) {
 	if _, err := decoder.ReadToken(); err != nil {
 		return nil, err
 	}

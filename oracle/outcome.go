@@ -42,6 +42,9 @@ type Outcome struct {
 	Failures []CaseFailure
 	// ByRule counts the failed cases by the rule that each failed by.
 	ByRule map[string]int
+	// Continued counts the calls after the first that a caller made in its
+	// cases, and Permitted those that it might have made.
+	Continued, Permitted int
 	// Void says why the run judges nothing; empty where it does. The last entry
 	// counts those that are not listed.
 	Void []string

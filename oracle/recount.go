@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Totals is what saved traces of recovery-v1 add up to, from the traces alone.
@@ -65,9 +66,12 @@ func (r *recount) line(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("not a trace line: %w", err)
 	}
-	for _, name := range []string{"case", "execution", "input", "auth_ok", "code", "action", "at_ms", "disposition"} {
-		if m.count(name) != 1 {
-			return fmt.Errorf("not a trace line: it has %s %d times; valid: once", name, m.count(name))
+	if faults := m.compare(traceForm); len(faults) > 0 {
+		return fmt.Errorf("not a trace line: %s", strings.Join(faults, ", "))
+	}
+	for _, each := range traceForm {
+		if value := m.get(each.name); !typeFits(each, value) {
+			return fmt.Errorf("not a trace line: %s is %s, which is of the wrong type", each.name, clip(value.String()))
 		}
 	}
 	t, err := parseTrace(text)
@@ -76,6 +80,9 @@ func (r *recount) line(text []byte) error {
 	}
 	return r.count(t)
 }
+
+// traceForm has the members of a trace line, with values of their types.
+var traceForm = mustMembers([]byte(`{"case":"","execution":1,"input":{},"auth_ok":true,"code":"","action":"","at_ms":0,"disposition":null}`))
 
 func (r *recount) count(t trace) error {
 	first := r.last == nil || r.last.Case != t.Case

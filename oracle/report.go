@@ -1,5 +1,7 @@
 package oracle
 
+import "fmt"
+
 // Subject is the kind of thing that a report judges.
 type Subject string
 
@@ -101,7 +103,7 @@ func (r *Report) Add(s *Suite, p *Proof, o *Outcome, void ...string) {
 		report.Unlisted = o.Failed - len(o.Failures)
 		report.Void = append(report.Void, o.Void...)
 	}
-	report.Unchecked = append(report.Unchecked, s.unchecked(r.Subject)...)
+	report.Unchecked = append(report.Unchecked, s.unchecked(r.Subject, o)...)
 	r.Suites = append(r.Suites, report)
 	r.Verdict = r.verdict()
 	r.Establishes = establishes(r.Subject, r.Verdict)
@@ -127,16 +129,28 @@ func (r *Report) Exit() int {
 	return map[string]int{Conforms: 0, Violates: 1, VoidRun: 3}[r.Verdict]
 }
 
-// unchecked is what a suite holds and a tool has not.
-func (s *Suite) unchecked(subject Subject) []Unchecked {
-	if s.Contract != RecoveryV1 || subject != Tools {
+// unchecked is what a run of a recovery suite left open.
+func (s *Suite) unchecked(subject Subject, o *Outcome) []Unchecked {
+	if s.Contract != RecoveryV1 || o == nil {
 		return nil
 	}
 	executions := 0
 	for _, c := range s.Cases {
 		executions += len(c.Oracle)
 	}
-	return []Unchecked{{"action, time and disposition", executions, "no policy under test"}}
+	switch subject {
+	case Tools:
+		return []Unchecked{
+			{"action, time and disposition", executions, "no policy under test"},
+			{"the status, headers and other members of an answer", executions, "the four members of its record are compared"},
+		}
+	case Caller:
+		return []Unchecked{{
+			fmt.Sprintf("of %d permitted continuations those that the caller did not make", o.Permitted),
+			o.Permitted - o.Continued, "doing less than is permitted conforms",
+		}}
+	}
+	return nil
 }
 
 // establishes says what a verdict shows of a subject.

@@ -7,8 +7,11 @@ import (
 	"strings"
 )
 
-// maxPrinted bounds the failed cases of a suite that the text shows.
-const maxPrinted = 20
+// The text shows so many failed cases, and reasons for a void run, of a suite.
+const (
+	maxPrinted     = 20
+	maxVoidPrinted = 6
+)
 
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) error {
@@ -27,8 +30,11 @@ func (r *Report) Text(w io.Writer) error {
 }
 
 func (s *SuiteReport) text(b *strings.Builder) {
-	for _, fault := range s.Void {
-		fmt.Fprintf(b, "VOID %s: %s\n", s.Name, fault)
+	for _, fault := range s.Void[:min(len(s.Void), maxVoidPrinted)] {
+		fmt.Fprintf(b, "VOID %s: %s\n", s.Name, lines(fault))
+	}
+	if rest := len(s.Void) - maxVoidPrinted; rest > 0 {
+		fmt.Fprintf(b, "VOID %s: and %d more such lines; --report json lists more\n", s.Name, rest)
 	}
 	for _, failure := range s.Failures[:min(len(s.Failures), maxPrinted)] {
 		failure.text(b, s.Name)
@@ -52,8 +58,12 @@ func (s *SuiteReport) counts(b *strings.Builder) {
 		}
 		return
 	}
-	fmt.Fprintf(b, "%s %s: cases %d passed, %d failed; controls %d rejected, %d accepted; mutants %d killed, %d survived, %d equivalent\n",
-		s.Name, s.Version, s.Cases.Passed, s.Cases.Failed, s.Controls.Rejected, s.Controls.Accepted,
+	verdict := fmt.Sprintf("cases %d passed, %d failed", s.Cases.Passed, s.Cases.Failed)
+	if len(s.Void) > 0 {
+		verdict = "not judged"
+	}
+	fmt.Fprintf(b, "%s %s: %s; the judge: controls %d rejected, %d accepted; mutants %d killed, %d survived, %d equivalent\n",
+		s.Name, s.Version, verdict, s.Controls.Rejected, s.Controls.Accepted,
 		s.Mutants.Killed, s.Mutants.Survived, s.Mutants.Equivalent)
 }
 
@@ -91,11 +101,20 @@ func (f *Finding) where() string {
 // printable keeps what is judged from moving the cursor of a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			return '�'
 		}
 		return r
 	}, text)
+}
+
+// lines is a text of several lines, printable.
+func lines(text string) string {
+	all := strings.Split(text, "\n")
+	for i, line := range all {
+		all[i] = printable(line)
+	}
+	return strings.Join(all, "\n  ")
 }
 
 // operators prints the mutants of all suites by operator.

@@ -311,13 +311,16 @@ func replayTwice(ctx context.Context, command []string, s *oracle.Suite, timeout
 	limit := max(minOutput, perOracle*len(s.Results()))
 	for run := range 2 {
 		p.show("%s: run %d of 2", s.Name, run+1)
-		results, err := exec.Run(ctx, command, s.Input(), timeout, limit)
+		results, said, err := exec.Run(ctx, command, s.Input(), timeout, limit)
 		if err != nil {
 			return nil, err
 		}
 		outcome, err := s.Judge(bytes.NewReader(results))
 		if err != nil {
 			return nil, err
+		}
+		if text := said.String(); text != "" && len(outcome.Void) > 0 {
+			outcome.AddVoid("%s%s", command[0], text)
 		}
 		if first == nil {
 			first = outcome

@@ -237,24 +237,24 @@ func TestCheckServedTools(t *testing.T) {
 
 // TestCheckWithToken judges tools that need a token.
 func TestCheckWithToken(t *testing.T) {
-	r, token := secured(t, "../../examples/delivery-status")
-	if got := checkReport(t, exitFailure, "recovery-v1", "--http", r).failedBy(); got["immediate-success"] != "record-code" {
+	url, token := secured(t, "../../examples/delivery-status")
+	if got := checkReport(t, exitHarness, "recovery-v1", "--http", url).failedBy(); got["immediate-success"] != "record-code" {
 		t.Errorf("without a token: %v", got)
 	}
 	// With it the tools answer; outside a sandbox the fixture decides.
-	if got := checkReport(t, exitFailure, "recovery-v1", "--http", r, "--token-file", token).failedBy(); got["immediate-success"] != "" {
+	if got := checkReport(t, exitHarness, "recovery-v1", "--http", url, "--token-file", token).failedBy(); got["immediate-success"] != "" {
 		t.Errorf("with a token: %v", got)
 	}
 }
 
 // TestCheckOutsideASandbox: a server that was not started as one ignores the
-// conditions, and its records are not those of the cases.
+// conditions, so that nothing is judged.
 func TestCheckOutsideASandbox(t *testing.T) {
 	r := start(t, serveFlags{})
-	got := checkReport(t, exitFailure, "recovery-v1", "--http", r.url).failedBy()
-	for _, name := range []string{"auth-renewed", "auth-unchanged", "temporary-then-ok", "temporary-persistent", "access-denied", "unknown-code"} {
-		if got[name] != "record-code" {
-			t.Errorf("%s fails by %q, want record-code", name, got[name])
+	for _, subject := range [][]string{{"--http", r.url}, {"--mcp", r.url + "/mcp"}} {
+		report := checkReport(t, exitHarness, append([]string{"recovery-v1"}, subject...)...)
+		if void := strings.Join(report.Suites[0].Void, "\n"); !strings.Contains(void, "remit serve --sandbox") {
+			t.Errorf("%v: %s", subject, void)
 		}
 	}
 }

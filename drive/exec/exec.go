@@ -24,31 +24,31 @@ import (
 const maxErrors = 4 << 10
 
 // Run runs command once with input, and gives what it wrote, at most
-// maxOutput bytes.
-func Run(ctx context.Context, command []string, input []byte, timeout time.Duration, maxOutput int) ([]byte, error) {
+// maxOutput bytes, and the end of what it wrote to its standard error.
+func Run(ctx context.Context, command []string, input []byte, timeout time.Duration, maxOutput int) (results []byte, said *Tail, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := osexec.CommandContext(ctx, command[0], command[1:]...)
 	out, errs := &bounded{limit: maxOutput, full: cancel}, &Tail{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), out, errs
 	OwnGroup(cmd)
-	err := cmd.Run()
+	err = cmd.Run()
 	if cmd.Process != nil {
 		_ = KillGroup(cmd) // whom it has left behind
 	}
 	switch {
 	case out.flooded:
-		return nil, fmt.Errorf("%s wrote more than %d bytes", command[0], maxOutput)
+		return nil, errs, fmt.Errorf("%s wrote more than %d bytes", command[0], maxOutput)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s did not end within %s%s", command[0], timeout, errs)
+		return nil, errs, fmt.Errorf("%s did not end within %s%s", command[0], timeout, errs)
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, errs, ctx.Err()
 	case errors.Is(err, osexec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("%s cannot be started: %w", command[0], err)
+		return nil, errs, fmt.Errorf("%s cannot be started: %w", command[0], err)
 	case err != nil:
-		return nil, fmt.Errorf("%s ended with %w%s", command[0], err, errs)
+		return nil, errs, fmt.Errorf("%s ended with %w%s", command[0], err, errs)
 	}
-	return out.kept.Bytes(), nil
+	return out.kept.Bytes(), errs, nil
 }
 
 // OwnGroup makes a command run in a process group of its own, which the end of

@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			out, err := Run(t.Context(), []string{"sh", "-c", c.script}, []byte("a case\n"), time.Minute, 1<<16)
+			out, _, err := Run(t.Context(), []string{"sh", "-c", c.script}, []byte("a case\n"), time.Minute, 1<<16)
 			if fault := fmt.Sprint(err); err != nil && fault != c.fault || err == nil && (c.fault != "" || string(out) != c.want) {
 				t.Errorf("got %q, %v; want %q, %s", out, err, c.want, c.fault)
 			}
@@ -37,7 +37,7 @@ func TestRun(t *testing.T) {
 func TestRunEnds(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pid")
 	script := "sleep 1000 & echo $! > " + pipe + "; wait"
-	if _, err := Run(t.Context(), []string{"sh", "-c", script}, nil, 500*time.Millisecond, 10); err == nil || err.Error() != "sh did not end within 500ms" {
+	if _, _, err := Run(t.Context(), []string{"sh", "-c", script}, nil, 500*time.Millisecond, 10); err == nil || err.Error() != "sh did not end within 500ms" {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(pipe)
@@ -51,12 +51,12 @@ func TestRunEnds(t *testing.T) {
 }
 
 func TestRunCannotStart(t *testing.T) {
-	if _, err := Run(t.Context(), []string{filepath.Join(t.TempDir(), "nothing")}, nil, time.Minute, 10); err == nil || !strings.Contains(err.Error(), "cannot be started") {
+	if _, _, err := Run(t.Context(), []string{filepath.Join(t.TempDir(), "nothing")}, nil, time.Minute, 10); err == nil || !strings.Contains(err.Error(), "cannot be started") {
 		t.Error(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ended, []string{"true"}, nil, time.Minute, 10); err == nil {
+	if _, _, err := Run(ended, []string{"true"}, nil, time.Minute, 10); err == nil {
 		t.Error("it ran although the context had ended")
 	}
 }

@@ -30,11 +30,11 @@ func isToken(text string) bool { return tokenText.MatchString(text) }
 // Token is the token of a text's first line. Its error never shows the text.
 func Token(text string) (string, error) {
 	line, _, _ := strings.Cut(strings.TrimPrefix(text, "\uFEFF"), "\n")
-	token := strings.TrimSpace(line)
-	if !isToken(token) {
-		return "", errors.New("its first line is no token; valid: " + tokenForm + ", and nothing else on the line")
+	fields := strings.Fields(line)
+	if len(fields) == 0 || len(fields) > 2 || !isToken(fields[len(fields)-1]) {
+		return "", errors.New("its first line is no token; valid: " + tokenForm + ", alone or after a name and a blank")
 	}
-	return token, nil
+	return fields[len(fields)-1], nil
 }
 
 // caller calls the tools of one application.

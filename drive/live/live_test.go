@@ -691,7 +691,7 @@ func TestAFaultyPlan(t *testing.T) {
 func TestToken(t *testing.T) {
 	for text, want := range map[string]string{
 		"abc": "abc", "abc\n": "abc", " abc \r\nnext": "abc", "\uFEFFabc": "abc", "a+b/c==": "a+b/c==",
-		"": "", "\nabc": "", "agent abc": "", "a\"b": "", "=": "",
+		"agent abc": "abc", "": "", "\nabc": "", "an agent abc": "", "a\"b": "", "=": "",
 	} {
 		got, err := live.Token(text)
 		if got != want || (err == nil) != (want != "") || err != nil && strings.Contains(err.Error(), "abc") {
