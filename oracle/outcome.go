@@ -35,6 +35,12 @@ type CaseFailure struct {
 	Findings []Finding `json:"findings"`
 }
 
+// How two runs of a program compare.
+const (
+	Identical = "identical"
+	Differ    = "differ"
+)
+
 // Outcome is what a run came to.
 type Outcome struct {
 	Passed, Failed int
@@ -42,6 +48,9 @@ type Outcome struct {
 	Failures []CaseFailure
 	// ByRule counts the failed cases by the rule that each failed by.
 	ByRule map[string]int
+	// Replays says whether the results of two runs were the same bytes; "" where
+	// there was one run.
+	Replays string
 	// Continued counts the calls after the first that a caller made in its
 	// cases, and Permitted those that it might have made.
 	Continued, Permitted int

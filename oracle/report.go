@@ -38,6 +38,7 @@ type SuiteReport struct {
 	Version   string          `json:"version"`
 	SHA256    string          `json:"sha256"`
 	Cases     CaseCount       `json:"cases"`
+	Replays   string          `json:"replays,omitempty"` // of a program: identical or differ
 	Controls  ControlCount    `json:"controls"`
 	Mutants   MutantCount     `json:"mutants"`
 	Operators []OperatorCount `json:"operators"`
@@ -98,6 +99,7 @@ func (r *Report) Add(s *Suite, p *Proof, o *Outcome, void ...string) {
 	}
 	if o != nil {
 		report.Cases = CaseCount{o.Passed, o.Failed}
+		report.Replays = o.Replays
 		report.FailedBy = o.ByRule
 		report.Failures = append(report.Failures, o.Failures...)
 		report.Unlisted = o.Failed - len(o.Failures)

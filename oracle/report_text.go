@@ -59,8 +59,13 @@ func (s *SuiteReport) counts(b *strings.Builder) {
 		return
 	}
 	verdict := fmt.Sprintf("cases %d passed, %d failed", s.Cases.Passed, s.Cases.Failed)
-	if len(s.Void) > 0 {
+	switch {
+	case len(s.Void) > 0:
 		verdict = "not judged"
+	case s.Replays == Identical:
+		verdict += " in two identical replays"
+	case s.Replays == Differ:
+		verdict += ", and two replays differ"
 	}
 	fmt.Fprintf(b, "%s %s: %s; the judge: controls %d rejected, %d accepted; mutants %d killed, %d survived, %d equivalent\n",
 		s.Name, s.Version, verdict, s.Controls.Rejected, s.Controls.Accepted,

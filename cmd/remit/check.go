@@ -303,30 +303,34 @@ const (
 	perOracle = 16
 )
 
-// replayTwice runs a program in two fresh processes. The outcome is that of
-// the first, or that of the second where only that fails: a program whose
-// results differ from run to run fails in at least one.
+// replayTwice runs a program in two fresh processes and compares the bytes of
+// their results. The outcome is that of the first, or that of the second where
+// only that fails.
 func replayTwice(ctx context.Context, command []string, s *oracle.Suite, timeout time.Duration, p *progress) (*oracle.Outcome, error) {
-	var first *oracle.Outcome
+	var runs [2]*oracle.Outcome
+	var results [2][]byte
 	limit := max(minOutput, perOracle*len(s.Results()))
-	for run := range 2 {
+	for run := range runs {
 		p.show("%s: run %d of 2", s.Name, run+1)
-		results, said, err := exec.Run(ctx, command, s.Input(), timeout, limit)
-		if err != nil {
+		var said *exec.Tail
+		var err error
+		if results[run], said, err = exec.Run(ctx, command, s.Input(), timeout, limit); err != nil {
 			return nil, err
 		}
-		outcome, err := s.Judge(bytes.NewReader(results))
-		if err != nil {
+		if runs[run], err = s.Judge(bytes.NewReader(results[run])); err != nil {
 			return nil, err
 		}
-		if text := said.String(); text != "" && len(outcome.Void) > 0 {
-			outcome.AddVoid("%s%s", command[0], text)
-		}
-		if first == nil {
-			first = outcome
-		} else if first.Failed == 0 && len(first.Void) == 0 {
-			return outcome, nil
+		if text := said.String(); text != "" && len(runs[run].Void) > 0 {
+			runs[run].AddVoid("%s%s", command[0], text)
 		}
 	}
-	return first, nil
+	outcome := runs[0]
+	if outcome.Failed == 0 && len(outcome.Void) == 0 {
+		outcome = runs[1]
+	}
+	outcome.Replays = oracle.Identical
+	if !bytes.Equal(results[0], results[1]) {
+		outcome.Replays = oracle.Differ
+	}
+	return outcome, nil
 }
