@@ -120,7 +120,7 @@ func (j *judge) attribute(line []byte) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("not a result line: %w%s: %.80q", err, hint(line), line)
 	}
-	identity := identityMember(j.suite.Contract)
+	identity := contracts[j.suite.Contract].identity
 	name, ok := members.text(identity)
 	if !ok {
 		return 0, fmt.Errorf("not a result line: it has not one member %s that is a text: %.80q", identity, line)
@@ -177,11 +177,7 @@ func (c *Case) findings(contract Contract, results []jsontext.Value) *findings {
 	if c.isOracle(results) {
 		return f
 	}
-	if contract == CatalogueV1 {
-		compareAnswers(f, c, results)
-	} else {
-		compareTraces(f, c, results)
-	}
+	contracts[contract].compare(f, c, results)
 	return f
 }
 

@@ -50,7 +50,7 @@ func (l *lint) header() {
 		{len(s.Cases) == 0, "the suite has no cases"},
 		{len(s.Controls) == 0, "the suite has no controls: nothing shows that it rejects a wrong result"},
 		{s.Contract == CatalogueV1 && (s.Fixture == nil || s.Fixture.Name == "" || len(s.Fixture.Items) == 0), "the suite has no fixture"},
-		{s.Contract != CatalogueV1 && s.Fixture != nil, "a recovery suite has no fixture"},
+		{s.Contract != CatalogueV1 && s.Fixture != nil, "only a catalogue suite has a fixture"},
 		{s.SHA256 != cases, fmt.Sprintf("sha256 is %s, and the cases have %s", s.SHA256, cases)},
 		{s.OracleSHA256 != oracle, fmt.Sprintf("oracle_sha256 is %s, and the oracle has %s", s.OracleSHA256, oracle)},
 	} {
@@ -75,13 +75,17 @@ func (l *lint) checkCase(at int, c *Case) {
 			l.fault("case %s: the line is not compact: %s", c.Name, line)
 		}
 	}
-	if l.suite.Contract == CatalogueV1 {
-		l.checkAnswer(c)
-		return
-	}
+	contracts[l.suite.Contract].lint(l, c)
+}
+
+func (l *lint) checkName(c *Case) {
 	if !names.MatchString(c.Name) {
 		l.fault("case %s: valid names: small letters, digits and hyphens", c.Name)
 	}
+}
+
+func (l *lint) checkExecutions(c *Case) {
+	l.checkName(c)
 	l.checkTrace(c)
 	l.checkRecords(c)
 }

@@ -35,9 +35,9 @@ type Operator struct {
 	mutate func(s *Suite, c *Case) []Mutant
 }
 
-// Operators lists the operators of both contracts.
+// Operators lists the operators of all contracts.
 func Operators() []Operator {
-	return slices.Concat(traceOperators, toolOperators, callerOperators, answerOperators)
+	return slices.Concat(traceOperators, toolOperators, callerOperators, answerOperators, platformOperators)
 }
 
 // lineOperator changes one line at a time: change gives the results of a line

@@ -1,6 +1,12 @@
 package oracle
 
-import "slices"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Contract names the rules that a suite's results are held to.
 type Contract string
@@ -9,6 +15,7 @@ type Contract string
 const (
 	RecoveryV1  Contract = "recovery-v1"
 	CatalogueV1 Contract = "catalogue-v1"
+	PlatformV1  Contract = "platform-v1"
 )
 
 // Rule is something that a result must keep, and the clause that demands it.
@@ -73,6 +80,30 @@ var recordRules = []Rule{
 var rules = map[Contract][]Rule{
 	RecoveryV1:  slices.Concat(recoveryRules, recordRules),
 	CatalogueV1: slices.Concat(catalogueRules, recordRules),
+	PlatformV1:  platformRules,
+}
+
+// judged is how the cases of a contract are read, checked and compared.
+type judged struct {
+	identity string // the member that identifies a case in its results
+	read     func(*Case, members) error
+	lint     func(*lint, *Case)
+	compare  func(*findings, *Case, []jsontext.Value)
+}
+
+var contracts = map[Contract]judged{
+	RecoveryV1:  {"case", (*Case).readConditions, (*lint).checkExecutions, compareTraces},
+	CatalogueV1: {"request_id", (*Case).readRequest, (*lint).checkAnswer, compareAnswers},
+	PlatformV1:  {"case", (*Case).readCall, (*lint).checkReading, compareReadings},
+}
+
+// contractNames lists the contracts, as messages do.
+func contractNames() string {
+	var names []string
+	for _, contract := range slices.Sorted(maps.Keys(contracts)) {
+		names = append(names, string(contract))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Rules lists the rules of a contract in the order in which one line is held to

@@ -54,7 +54,7 @@ type Case struct {
 
 	// Name identifies the case in its results.
 	Name string `json:"-"`
-	// given is the case line, decoded.
+	// given is the line of a recovery case, decoded.
 	given given
 }
 
@@ -120,34 +120,28 @@ func (c *Case) read(contract Contract) error {
 	if err != nil {
 		return err
 	}
-	identity := identityMember(contract)
-	if identity == "" {
-		return fmt.Errorf("the contract is %q; valid: %s, %s", contract, RecoveryV1, CatalogueV1)
+	held, known := contracts[contract]
+	if !known {
+		return fmt.Errorf("the contract is %q; valid: %s", contract, contractNames())
 	}
-	name, ok := members.text(identity)
+	name, ok := members.text(held.identity)
 	if !ok || name == "" {
-		return fmt.Errorf("the case has no %s; valid: a text", identity)
+		return fmt.Errorf("the case has no %s; valid: a text", held.identity)
 	}
 	c.Name = name
-	if contract == CatalogueV1 {
-		if _, ok := members.text("tool"); !ok {
-			return fmt.Errorf("case %s has no tool; valid: a text", name)
-		}
-		return nil
-	}
-	c.given, err = readGiven(c.Line)
-	return err
+	return held.read(c, members)
 }
 
-// identityMember is the member that identifies a case in its results.
-func identityMember(contract Contract) string {
-	switch contract {
-	case RecoveryV1:
-		return "case"
-	case CatalogueV1:
-		return "request_id"
+func (c *Case) readRequest(m members) error {
+	if _, ok := m.text("tool"); !ok {
+		return fmt.Errorf("case %s has no tool; valid: a text", c.Name)
 	}
-	return ""
+	return nil
+}
+
+func (c *Case) readConditions(members) (err error) {
+	c.given, err = readGiven(c.Line)
+	return err
 }
 
 // Input is what the case lines of a suite are, as a program under test reads
