@@ -8,7 +8,7 @@
 // is an error.
 //
 //	suite, version   its name and edition
-//	contract         recovery-v1 or catalogue-v1: which rules apply
+//	contract         recovery-v1, catalogue-v1 or platform-v1: which rules apply
 //	sha256           of its case lines, each followed by a newline
 //	oracle_sha256    of its oracle lines, then its record lines, the same way
 //	fixture          the inventory of a catalogue suite: {"name", "items"}
@@ -25,7 +25,12 @@
 // In the first, TEMP_UNAVAILABLE asks for 1000 ms, and the one correction is
 // supplied each time that one is asked for; in the second, corrections are
 // supplied one after another until they are used up. A catalogue case is a
-// typed request with the member tool, and its oracle is one answer.
+// typed request with the member tool, and its oracle is one answer. A platform
+// case is one call of a tool in a browser, and its oracle what a driver must
+// make of it:
+//
+//	{"case","through":"executeTool"|"invokeTool","tool","effect":"read"|"unsafe","does","caller","input"}
+//	{"case","reading","failure":"platform"|"application"|null,"disposition","executions"}
 //
 // # A verdict
 //

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -61,17 +62,20 @@ type Case struct {
 //go:embed suites/*.json
 var builtin embed.FS
 
-// Names lists the built-in suites, the frozen ones before those that extend
-// them.
+// Names lists the built-in suites that judge an implementation by itself, the
+// frozen ones before those that extend them.
 func Names() []string {
 	return []string{"recovery-v1", "catalogue-v1", "recovery-v1-extended", "catalogue-v1-extended"}
 }
+
+// BrowserNames lists the built-in suites that judge what happens in a browser.
+func BrowserNames() []string { return []string{"platform-v1"} }
 
 // Builtin reads a built-in suite by its name.
 func Builtin(name string) (*Suite, error) {
 	text, err := fs.ReadFile(builtin, path.Join("suites", name+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no suite is named %s; valid: %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("no suite is named %s; valid: %s", name, strings.Join(slices.Concat(Names(), BrowserNames()), ", "))
 	}
 	if err != nil {
 		return nil, err
