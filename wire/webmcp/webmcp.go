@@ -6,6 +6,8 @@
 //	GET  /v1/webmcp          {"tools":[…]}: what the script registers
 //	POST /v1/webmcp/{name}   as POST /v1/tools/{name}, the answer within
 //	                         tool.AgentCharacters
+//	GET  /sandbox/platform   in a sandbox: a page whose tools fail in each way
+//	                         in which a browser can fail a call
 package webmcp
 
 import (
@@ -28,6 +30,7 @@ func Mount(mux *http.ServeMux, service *wire.Service) {
 	wire.Route(mux, http.MethodPost, "/v1/webmcp/{name}", func(w http.ResponseWriter, r *http.Request) {
 		service.ServeCall(w, r, r.PathValue("name"), tool.AgentCharacters)
 	})
+	mountPlatform(mux, service)
 }
 
 // file serves a file of web/dist. A browser keeps it and asks each time
