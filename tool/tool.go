@@ -124,6 +124,12 @@ func (t *Tool) Fail(r *record.Record) Answer {
 	return t.failed(outcome{failure: r, prose: r.Error()}, 0)
 }
 
+// Ended is the answer of a call that may have been executed and whose own
+// answer nobody has, such as one that was lost on its way: r as for Fail.
+func (t *Tool) Ended(r *record.Record) Answer {
+	return t.failed(outcome{failure: r, prose: r.Error()}, 1)
+}
+
 // failed completes a failure. executions is how many of a task one call is
 // known to have used: the caller counts its task, a server sees one call.
 func (t *Tool) failed(o outcome, executions int) Answer {

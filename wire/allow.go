@@ -44,7 +44,7 @@ func newPolicy(set *tool.Set) *policy {
 func (s *Service) Allow(ctx context.Context, t *tool.Tool) *record.Record {
 	c := CallerFrom(ctx)
 	switch {
-	case c.Origin != "" && !exposesTo(t.Service, c.Origin):
+	case !Exposed(t, c):
 		return denied("Pages of %s may not call the tools of %s.", c.Origin, t.Service.Service)
 	case c.Principal != "":
 		return nil
@@ -64,9 +64,12 @@ func denied(format string, args ...any) *record.Record {
 	return &record.Record{Code: record.AccessDenied, Message: fmt.Sprintf(format, args...)}
 }
 
-func exposesTo(service *contract.Contract, origin string) bool {
-	return service.Expose != nil && slices.ContainsFunc(service.Expose.Origins, func(exposed string) bool {
-		return strings.EqualFold(exposed, origin)
+// Exposed reports whether the origin of a caller's page, if it has another
+// than the server, may see and call t.
+func Exposed(t *tool.Tool, c Caller) bool {
+	expose := t.Service.Expose
+	return c.Origin == "" || expose != nil && slices.ContainsFunc(expose.Origins, func(exposed string) bool {
+		return strings.EqualFold(exposed, c.Origin)
 	})
 }
 

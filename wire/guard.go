@@ -46,6 +46,8 @@ var responseHeader = map[string]string{
 	// index's own forms.
 	"Referrer-Policy":              "same-origin",
 	"Cross-Origin-Resource-Policy": "same-origin",
+	// Frames of other origins neither see nor register tools of a page.
+	"Permissions-Policy": "tools=(self)",
 }
 
 // Guard lets through what the package comment permits, its body read whole and
@@ -119,6 +121,9 @@ func checkOrigin(p *policy, w http.ResponseWriter, r *http.Request) (origin stri
 	w.Header().Add("Vary", "Origin")
 	values := r.Header.Values("Origin")
 	if len(values) == 0 {
+		if r.URL.Path == ScriptPath {
+			return "", checkScript(p, w, r)
+		}
 		if crossSite(r) {
 			Refuse(w, http.StatusForbidden, "The request comes from a page of another site, without saying which.")
 			return "", false
@@ -141,14 +146,45 @@ func checkOrigin(p *policy, w http.ResponseWriter, r *http.Request) (origin stri
 // crossSite reports whether a browser says that a page of another site sent
 // the request, other than by a link.
 func crossSite(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead && fromElsewhere(r)
+}
+
+// fromElsewhere reports whether a browser says that a page of another origin
+// sent the request.
+func fromElsewhere(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
-	return r.Method != http.MethodGet && r.Method != http.MethodHead && (site == "cross-site" || site == "same-site")
+	return site == "cross-site" || site == "same-site"
 }
 
 // exposedPath reports whether pages of exposed origins may use a path: those
 // of tools, not the index, the metrics or the state of the server.
 func exposedPath(path string) bool {
-	return path == "/mcp" || path == "/v1/tools" || strings.HasPrefix(path, "/v1/tools/")
+	switch path {
+	case "/mcp", "/v1/tools", "/v1/webmcp", ScriptPath:
+		return true
+	}
+	return strings.HasPrefix(path, "/v1/tools/") || strings.HasPrefix(path, "/v1/webmcp/")
+}
+
+// ScriptPath is the script that registers tools in pages. A script element
+// without the attribute crossorigin asks for it without an Origin.
+const ScriptPath = "/remit.js"
+
+// checkScript lets a script element have the script: on the server's own
+// pages, and on those of an exposed origin, as their Referer says, which a
+// page can leave out but not choose. It reports whether the request may go on.
+func checkScript(p *policy, w http.ResponseWriter, r *http.Request) bool {
+	w.Header().Add("Vary", "Sec-Fetch-Site, Referer")
+	from, err := url.Parse(r.Header.Get("Referer"))
+	if err == nil && p.origins[strings.ToLower(from.Scheme+"://"+from.Host)] {
+		w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+		return true
+	}
+	if fromElsewhere(r) {
+		Refuse(w, http.StatusForbidden, "Pages of other origins may have the script only where the contract's expose.origins names them and their Referer or Origin says who they are.")
+		return false
+	}
+	return true
 }
 
 // sameOrigin reports whether origin is that of the host's own pages. The
