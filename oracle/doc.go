@@ -8,12 +8,13 @@
 // is an error.
 //
 //	suite, version   its name and edition
-//	contract         recovery-v1, catalogue-v1 or platform-v1: which rules apply
+//	contract         recovery-v1, catalogue-v1, platform-v1 or browser-v1: which rules apply
 //	sha256           of its case lines, each followed by a newline
-//	oracle_sha256    of its oracle lines, then its record lines, the same way
-//	fixture          the inventory of a catalogue suite: {"name", "items"}
+//	oracle_sha256    of its oracle lines, then all lines beside them, the same way
+//	fixture          the inventory of a catalogue suite or one of recordings: {"name", "items"}
 //	controls         wrong results, each with the rule that must reject it
-//	cases            why, clause, case, oracle and, for recovery, records
+//	cases            why, clause, case, oracle and, for recovery, records; for
+//	                 recordings, expects, accepted and undecided
 //
 // A case line holds conditions without expectations, an oracle line the
 // literal result. Both are compared and hashed as the bytes that stand in the
@@ -31,6 +32,17 @@
 //
 //	{"case","through":"executeTool"|"invokeTool","tool","effect":"read"|"unsafe","does","caller","input"}
 //	{"case","reading","failure":"platform"|"application"|null,"disposition","executions"}
+//
+// A browser case is a request in the user's words, and its oracle a recording
+// that passes. Expects holds what any recording of it is held to: the tools that
+// may be selected, the parameters that ask what the user asked, the literal
+// result, what the final answer must claim, may claim and may not claim. Accepted
+// and undecided are further final answers, with the verdict that the grammar in
+// browser_text.go must come to:
+//
+//	{"id","request"}
+//	{"id","request","tool","parameters","result","answer":{"text","claims":[CLAIM…]}}
+//	{"tools","parameters","result","preserves":[CLAIM…],"may_claim":[CLAIM…],"may_not_claim":[KIND…]}
 //
 // # A verdict
 //

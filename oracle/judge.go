@@ -129,6 +129,11 @@ func (j *judge) attribute(line []byte) (int, error) {
 	if !known {
 		return 0, fmt.Errorf("%q is no case of %s", clip(name), j.suite.Name)
 	}
+	if j.suite.Contract == BrowserV1 {
+		if _, err := j.suite.Cases[at].readRecorded(line); err != nil {
+			return 0, fmt.Errorf("not a line of a recording: %w", err)
+		}
+	}
 	return at, nil
 }
 

@@ -49,8 +49,8 @@ func (l *lint) header() {
 		{s.Version == "", "the suite has no version"},
 		{len(s.Cases) == 0, "the suite has no cases"},
 		{len(s.Controls) == 0, "the suite has no controls: nothing shows that it rejects a wrong result"},
-		{s.Contract == CatalogueV1 && (s.Fixture == nil || s.Fixture.Name == "" || len(s.Fixture.Items) == 0), "the suite has no fixture"},
-		{s.Contract != CatalogueV1 && s.Fixture != nil, "only a catalogue suite has a fixture"},
+		{s.Contract.hasFixture() && (s.Fixture == nil || s.Fixture.Name == "" || len(s.Fixture.Items) == 0), "the suite has no fixture"},
+		{!s.Contract.hasFixture() && s.Fixture != nil, "only a catalogue suite or one of recordings has a fixture"},
 		{s.SHA256 != cases, fmt.Sprintf("sha256 is %s, and the cases have %s", s.SHA256, cases)},
 		{s.OracleSHA256 != oracle, fmt.Sprintf("oracle_sha256 is %s, and the oracle has %s", s.OracleSHA256, oracle)},
 	} {
@@ -70,7 +70,7 @@ func (l *lint) checkCase(at int, c *Case) {
 	if len(c.Oracle) == 0 {
 		l.fault("case %s: it has no oracle", c.Name)
 	}
-	for _, line := range slices.Concat([]jsontext.Value{c.Line}, c.Oracle, c.Records) {
+	for _, line := range slices.Concat([]jsontext.Value{c.Line}, c.Oracle, c.beside()) {
 		if compact := line.Clone(); compact.Compact() != nil || !bytes.Equal(compact, line) {
 			l.fault("case %s: the line is not compact: %s", c.Name, line)
 		}

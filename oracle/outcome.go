@@ -54,6 +54,12 @@ type Outcome struct {
 	// Continued counts the calls after the first that a caller made in its
 	// cases, and Permitted those that it might have made.
 	Continued, Permitted int
+	// Checks are the verdicts of the checks that one case is held to apart from
+	// each other; nil where a case is one check.
+	Checks []CheckCount
+	// Unchecked is what could not be decided. A case with something undecided,
+	// which does not fail, has no verdict.
+	Unchecked []Unchecked
 	// Void says why the run judges nothing; empty where it does. The last entry
 	// counts those that are not listed.
 	Void []string
@@ -63,7 +69,11 @@ type Outcome struct {
 }
 
 func newOutcome(contract Contract) *Outcome {
-	return &Outcome{ByRule: map[string]int{}, contract: contract}
+	o := &Outcome{ByRule: map[string]int{}, contract: contract}
+	for _, check := range apart[contract] {
+		o.Checks = append(o.Checks, CheckCount{Check: check.name})
+	}
+	return o
 }
 
 // AddVoid notes a fault of the harness, by which the run judges nothing. The
@@ -78,7 +88,14 @@ func (o *Outcome) AddVoid(format string, args ...any) {
 
 // count notes the verdict of one case.
 func (o *Outcome) count(c *Case, f *findings) {
-	if len(f.list) == 0 {
+	o.countChecks(f)
+	for _, reason := range f.undecided {
+		o.Unchecked = append(o.Unchecked, Unchecked{"the final answer to " + c.Name, 1, reason})
+	}
+	switch {
+	case len(f.list) == 0 && len(f.undecided) > 0:
+		return
+	case len(f.list) == 0:
 		o.Passed++
 		return
 	}
@@ -94,6 +111,8 @@ func (o *Outcome) count(c *Case, f *findings) {
 type findings struct {
 	contract Contract
 	list     []Finding
+	// undecided says why a final answer that breaks no rule has no verdict.
+	undecided []string
 }
 
 func (f *findings) add(rule string, execution int, expected, got []byte, format string, args ...any) {

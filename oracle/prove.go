@@ -46,8 +46,11 @@ func (s *Suite) accepts() string {
 			s.JudgeTool(o, i, s.Cases[i].answersOf())
 			s.JudgeCaller(o, i, s.Cases[i].arrivalsOf())
 		}
+		if fault := s.Cases[i].faultOfAnswers(); fault != "" {
+			return fault
+		}
 	}
-	if o.Failed > 0 || len(o.Void) > 0 {
+	if o.Failed > 0 || len(o.Void) > 0 || len(o.Unchecked) > 0 {
 		return fmt.Sprintf("the oracle rejects itself: %v %v", o.ByRule, o.Void)
 	}
 	return ""
@@ -123,6 +126,8 @@ func (s *Suite) rejectedBy(o *Outcome, name string) string {
 	switch {
 	case len(o.Void) > 0:
 		return void
+	case o.Failed == 0 && len(o.Unchecked) > 0:
+		return undecided
 	case o.Failed == 0:
 		return ""
 	case o.Failed > 1 || o.Failures[0].Case != name:

@@ -1,6 +1,9 @@
 package oracle
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Subject is the kind of thing that a report judges.
 type Subject string
@@ -9,8 +12,11 @@ type Subject string
 const (
 	Implementation Subject = "implementation" // of a whole contract: results are compared
 	Tools          Subject = "tools"          // what served tools answer
+	NativeTools    Subject = "native_tools"   // what tools answer that a page has registered with its browser
+	Platform       Subject = "platform"       // what a driver makes of calls that a browser fails
 	Caller         Subject = "caller"         // what a client or an agent does with failures
 	Application    Subject = "application"    // what a running application answers when it is provoked
+	Recording      Subject = "recording"      // what an agent did in a browser, as it was recorded
 )
 
 // Verdicts of a report.
@@ -18,6 +24,9 @@ const (
 	Conforms = "conforms" // exit code 0
 	Violates = "violates" // exit code 1
 	VoidRun  = "void"     // exit code 3: the harness failed, nothing was judged
+	// Undecided has exit code 3 too: nothing violates, and what is unchecked is
+	// never a pass.
+	Undecided = "undecided"
 )
 
 // Report is what a check came to.
@@ -38,6 +47,7 @@ type SuiteReport struct {
 	Version   string          `json:"version"`
 	SHA256    string          `json:"sha256"`
 	Cases     CaseCount       `json:"cases"`
+	Checks    []CheckCount    `json:"checks,omitempty"`  // that stand apart from each other
 	Replays   string          `json:"replays,omitempty"` // of a program: identical or differ
 	Controls  ControlCount    `json:"controls"`
 	Mutants   MutantCount     `json:"mutants"`
@@ -99,7 +109,9 @@ func (r *Report) Add(s *Suite, p *Proof, o *Outcome, void ...string) {
 	}
 	if o != nil {
 		report.Cases = CaseCount{o.Passed, o.Failed}
+		report.Checks = o.Checks
 		report.Replays = o.Replays
+		report.Unchecked = append(report.Unchecked, o.Unchecked...)
 		report.FailedBy = o.ByRule
 		report.Failures = append(report.Failures, o.Failures...)
 		report.Unlisted = o.Failed - len(o.Failures)
@@ -116,11 +128,14 @@ func (r *Report) Add(s *Suite, p *Proof, o *Outcome, void ...string) {
 func (r *Report) verdict() string {
 	verdict := Conforms
 	for _, s := range r.Suites {
+		open := r.Subject == Recording && len(s.Unchecked) > 0
 		switch {
-		case len(s.Void) > 0 || s.Cases.Passed+s.Cases.Failed == 0:
+		case len(s.Void) > 0 || s.Cases.Passed+s.Cases.Failed == 0 && !open:
 			return VoidRun
 		case s.Cases.Failed > 0:
 			verdict = Violates
+		case open && verdict == Conforms:
+			verdict = Undecided
 		}
 	}
 	return verdict
@@ -128,7 +143,7 @@ func (r *Report) verdict() string {
 
 // Exit is the exit code of the verdict.
 func (r *Report) Exit() int {
-	return map[string]int{Conforms: 0, Violates: 1, VoidRun: 3}[r.Verdict]
+	return map[string]int{Conforms: 0, Violates: 1, VoidRun: 3, Undecided: 3}[r.Verdict]
 }
 
 // unchecked is what a run of a recovery suite left open.
@@ -141,7 +156,7 @@ func (s *Suite) unchecked(subject Subject, o *Outcome) []Unchecked {
 		executions += len(c.Oracle)
 	}
 	switch subject {
-	case Tools:
+	case Tools, NativeTools:
 		return []Unchecked{
 			{"action, time and disposition", executions, "no policy under test"},
 			{"the status, headers and other members of an answer", executions, "the four members of its record are compared"},
@@ -166,19 +181,28 @@ func establishes(subject Subject, verdict string) []string {
 		}
 		return []string{"On the authored cases listed as failed, what was observed breaks the clause that is named."}
 	}
+	if verdict == Undecided {
+		return []string{"On the recorded requests that passed, tool selection and final answer kept to the literal oracle. Whether the unchecked final answers do could not be decided, which is no pass."}
+	}
 	return []string{map[Subject]string{
+		Recording:      "In this one recorded run, on these authored requests, the calls asked what the user asked, the results were the literal ones, and the final answers claimed no more.",
 		Implementation: "On these authored cases the results are those of the literal oracle, byte for byte.",
 		Tools:          "On these authored cases the tools answered with the literal answers and records, under the conditions that were set.",
+		NativeTools:    "On these authored cases the tools that the page registered, called by a browser, answered with the literal answers and records, under the conditions that were set.",
+		Platform:       "On these authored cases this driver told each failure of this browser from an application failure and from a success, gave it its disposition, and executed nothing again.",
 		Caller:         "On these authored cases the caller did nothing that the failures which it met did not permit. It may have done less.",
 		Application:    "To these provocations, at this time, the application answered as its contract says. What is unchecked was not provoked.",
 	}[subject]}
 }
 
 func notEstablished(subject Subject) []string {
-	if subject == Application {
+	switch subject {
+	case Application:
 		return notEstablishedLive
+	case Recording:
+		return notEstablishedRecorded
 	}
-	return doesNotEstablish
+	return slices.Concat(doesNotEstablish, notEstablishedOf[subject], noSecurity)
 }
 
 // notEstablishedLive is what provoking an application leaves open.
@@ -190,11 +214,39 @@ var notEstablishedLive = []string{
 	"The status of an operation after an uncertain write was not asked for, and no agent or browser took part.",
 }
 
+// notEstablishedRecorded is what a recording leaves open.
+var notEstablishedRecorded = []string{
+	"It is a recording of one run: it does not show that an agent selects the tool another time, or words its answer so.",
+	"The recording does not say what the agent is. A script that keeps the rules is a script, and shows nothing of any model.",
+	"The words are read by a small grammar: what it cannot decide is unchecked, and what is said of no named item, without a word that it knows, is not seen.",
+	"These are counts of authored requests: not a rate of any kind, and not a measure of any agent's reliability.",
+	"It is not shown that every possible defect is caught: the controls and mutants are those that were thought of.",
+	"Requests, oracle and evaluator have one author: that is no independent human validation.",
+}
+
 // doesNotEstablish are the words of both specifications.
 var doesNotEstablish = []string{
 	"These are counts of authored cases: not a recovery rate, and not a measure of any agent's reliability.",
 	"It is not shown that every possible defect is caught: the controls and mutants are those that were thought of.",
 	"Cases, oracle and evaluator have one author: that is no independent human validation.",
 	"No agent chose a tool or worded a final answer, and no browser took part.",
+	"No agent chose a tool or worded a final answer, and no browser took part.",
 	"Neither auth_ok nor allowed establishes a real session or proves security.",
 }
+
+// notEstablishedOf is what a run leaves open by what it judges.
+var notEstablishedOf = map[Subject][]string{
+	Implementation: noAgentOrBrowser,
+	Tools:          noAgentOrBrowser,
+	Caller:         noAgentOrBrowser,
+	NativeTools:    {"No agent chose a tool or worded a final answer. The browser called each tool because it was told to."},
+	Platform: {
+		"It is the driver of this program that was judged: not the browser, and not what any agent makes of the same failures.",
+		"The page fails on purpose. Another browser, another version of it or another page may fail in other ways.",
+	},
+}
+
+var (
+	noAgentOrBrowser = []string{"No agent chose a tool or worded a final answer, and no browser took part."}
+	noSecurity       = []string{"Neither auth_ok nor allowed establishes a real session or proves security."}
+)

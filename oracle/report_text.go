@@ -44,7 +44,7 @@ func (s *SuiteReport) text(b *strings.Builder) {
 	}
 	s.counts(b)
 	for _, u := range s.Unchecked {
-		fmt.Fprintf(b, "  unchecked: %s, %d times: %s\n", u.What, u.Count, u.Reason)
+		fmt.Fprintf(b, "  unchecked: %s, %d times: %s\n", u.What, u.Count, printable(u.Reason))
 	}
 }
 
@@ -70,6 +70,9 @@ func (s *SuiteReport) counts(b *strings.Builder) {
 	fmt.Fprintf(b, "%s %s: %s; the judge: controls %d rejected, %d accepted; mutants %d killed, %d survived, %d equivalent\n",
 		s.Name, s.Version, verdict, s.Controls.Rejected, s.Controls.Accepted,
 		s.Mutants.Killed, s.Mutants.Survived, s.Mutants.Equivalent)
+	for _, n := range s.Checks {
+		fmt.Fprintf(b, "  %s: %d passed, %d failed, %d unchecked\n", n.Check, n.Passed, n.Failed, n.Unchecked)
+	}
 }
 
 func (c *CaseFailure) text(b *strings.Builder, suite string) {
@@ -158,10 +161,14 @@ func (r *Report) summary() string {
 	case Violates:
 		return fmt.Sprintf("Violates: %s, in %d of %d cases%s.", judged, failed, cases, r.leftOut())
 	}
+	if r.Verdict == Undecided {
+		return fmt.Sprintf("Undecided: %s breaks no rule, and not all final answers could be read%s.", judged, r.leftOut())
+	}
 	return fmt.Sprintf("Conforms: %s, in all %d cases%s.", judged, cases, r.leftOut())
 }
 
-// leftOut says of an application how much was not provoked.
+// leftOut says how much of an application was not provoked, and of a recording
+// not decided.
 func (r *Report) leftOut() string {
 	n := 0
 	for _, s := range r.Suites {
@@ -169,7 +176,7 @@ func (r *Report) leftOut() string {
 			n += u.Count
 		}
 	}
-	if n == 0 || r.Subject != Application {
+	if n == 0 || r.Subject != Application && r.Subject != Recording {
 		return ""
 	}
 	return fmt.Sprintf("; %d unchecked", n)

@@ -16,6 +16,7 @@ const (
 	RecoveryV1  Contract = "recovery-v1"
 	CatalogueV1 Contract = "catalogue-v1"
 	PlatformV1  Contract = "platform-v1"
+	BrowserV1   Contract = "browser-v1"
 )
 
 // Rule is something that a result must keep, and the clause that demands it.
@@ -81,6 +82,7 @@ var rules = map[Contract][]Rule{
 	RecoveryV1:  slices.Concat(recoveryRules, recordRules),
 	CatalogueV1: slices.Concat(catalogueRules, recordRules),
 	PlatformV1:  platformRules,
+	BrowserV1:   slices.Concat(selectionRules, finalRules),
 }
 
 // judged is how the cases of a contract are read, checked and compared.
@@ -95,7 +97,11 @@ var contracts = map[Contract]judged{
 	RecoveryV1:  {"case", (*Case).readConditions, (*lint).checkExecutions, compareTraces},
 	CatalogueV1: {"request_id", (*Case).readRequest, (*lint).checkAnswer, compareAnswers},
 	PlatformV1:  {"case", (*Case).readCall, (*lint).checkReading, compareReadings},
+	BrowserV1:   {"id", (*Case).readAsked, (*lint).checkRecorded, compareRecorded},
 }
+
+// hasFixture reports whether the suites of a contract ask about an inventory.
+func (c Contract) hasFixture() bool { return c == CatalogueV1 || c == BrowserV1 }
 
 // contractNames lists the contracts, as messages do.
 func contractNames() string {

@@ -52,11 +52,18 @@ type Case struct {
 	Line    jsontext.Value   `json:"case"`
 	Oracle  []jsontext.Value `json:"oracle"`
 	Records []jsontext.Value `json:"records,omitempty"` // of recovery: what each execution's envelope must be
+	// Of a recording: what it must hold, and further final answers, those that
+	// pass and those that the grammar of a final answer cannot decide.
+	Expects   jsontext.Value   `json:"expects,omitempty"`
+	Accepted  []jsontext.Value `json:"accepted,omitempty"`
+	Undecided []jsontext.Value `json:"undecided,omitempty"`
 
 	// Name identifies the case in its results.
 	Name string `json:"-"`
-	// given is the line of a recovery case, decoded.
-	given given
+	// given is the line of a recovery case, decoded; recorded what a recording of
+	// the case is held to.
+	given    given
+	recorded recordedCase
 }
 
 //go:embed suites/*.json
@@ -69,7 +76,7 @@ func Names() []string {
 }
 
 // BrowserNames lists the built-in suites that judge what happens in a browser.
-func BrowserNames() []string { return []string{"platform-v1"} }
+func BrowserNames() []string { return []string{"platform-v1", "browser-v1"} }
 
 // Builtin reads a built-in suite by its name.
 func Builtin(name string) (*Suite, error) {
@@ -96,6 +103,7 @@ func Parse(file string, text []byte) (*Suite, error) {
 		if err := c.read(s.Contract); err != nil {
 			return nil, fmt.Errorf("%s: case %d: %w", file, i+1, err)
 		}
+		c.recorded.fixture = s.Fixture
 		if _, taken := s.index[c.Name]; !taken {
 			s.index[c.Name] = i
 		}
@@ -179,11 +187,20 @@ func (s *Suite) resultsWith(replaced int, lines []jsontext.Value) []byte {
 func (s *Suite) records() []byte {
 	var all bytes.Buffer
 	for _, c := range s.Cases {
-		for _, line := range c.Records {
+		for _, line := range c.beside() {
 			writeLine(&all, line)
 		}
 	}
 	return all.Bytes()
+}
+
+// beside are the literal lines of a case that stand beside its results.
+func (c *Case) beside() []jsontext.Value {
+	lines := slices.Clone(c.Records)
+	if c.Expects != nil {
+		lines = append(lines, c.Expects)
+	}
+	return slices.Concat(lines, c.Accepted, c.Undecided)
 }
 
 func writeLine(b *bytes.Buffer, line []byte) {
