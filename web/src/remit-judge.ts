@@ -149,11 +149,12 @@ function textClass(value: string, schema: Schema, patterned: boolean): string {
   if (schema.enum?.includes(value)) {
     return "listed";
   }
+  const worded = /[A-Za-z0-9]/.test(value);
   if (value.length > MAX_TEXT) {
-    return "long";
+    return worded ? "long" : "long-odd";
   }
   if (patterned && new RegExp(schema.pattern ?? "", "u").test(value)) {
     return "match";
   }
-  return /[A-Za-z0-9]/.test(value) ? "text" : "odd";
+  return worded ? "text" : "odd";
 }

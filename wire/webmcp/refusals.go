@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"remit.example/record"
 	"remit.example/tool"
@@ -215,7 +216,7 @@ var (
 		"empty":    {`""`},
 	}
 	integers = []int64{0, 1, -1, 7, maxSmall, -maxSmall, maxSmall + 1, -maxSmall - 1, 1<<53 - 1, -1<<53 + 1}
-	texts    = []string{"a", "1", "Zz 9", "é1", "0x", "!", " ", "é", "…", strings.Repeat("a", maxText), strings.Repeat("a", maxText+1), strings.Repeat("1", 2*maxText), strings.Repeat("a ", 20*maxText)}
+	texts    = []string{"a", "1", "Zz 9", "é1", "0x", "!", " ", "é", "…", strings.Repeat("a", maxText), strings.Repeat("a", maxText+1), strings.Repeat("1", 2*maxText), strings.Repeat("a ", 20*maxText), strings.Repeat("…", maxText+1), strings.Repeat("!é", maxText)}
 )
 
 // valuesOf are the values of each class to try where s stands; given is the
@@ -291,7 +292,7 @@ func (s *schema) texts(given json.RawMessage, classes map[string][]json.RawMessa
 	}
 	for _, text := range tried {
 		class := textClass(text, matches)
-		if class == "long" && s.Pattern != "" || slices.Contains(s.Enum, text) {
+		if s.Pattern != "" && utf8.RuneCountInString(text) > maxText || slices.Contains(s.Enum, text) {
 			continue
 		}
 		classes[class] = append(classes[class], quoted(text))
@@ -299,12 +300,16 @@ func (s *schema) texts(given json.RawMessage, classes map[string][]json.RawMessa
 }
 
 func textClass(text string, matches func(string) bool) string {
+	worded := strings.ContainsFunc(text, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' })
+	long := utf8.RuneCountInString(text) > maxText
 	switch {
-	case len([]rune(text)) > maxText:
+	case long && worded:
 		return "long"
+	case long:
+		return "long-odd"
 	case matches(text):
 		return "match"
-	case strings.ContainsFunc(text, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' }):
+	case worded:
 		return "text"
 	}
 	return "odd"

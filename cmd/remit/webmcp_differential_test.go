@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"remit.example/tool"
+	"remit.example/wire/wiretest"
+)
+
+// plainContext is a model context of the test's own, for a browser without one:
+// it keeps each tool, and calls it as little as possible.
+const plainContext = `
+Object.defineProperty(document, "modelContext", {value: {
+	tools: {},
+	async registerTool(tool, {signal}) {
+		this.tools[tool.name] = tool;
+		signal.addEventListener("abort", () => delete this.tools[tool.name]);
+	},
+}});`
+
+// inPage is what became of one input in the page.
+type inPage struct {
+	Sent string `json:"sent"` // the request's body, "" where none was sent
+	Body string `json:"body"` // the input as the page writes it
+	Text string `json:"text"` // the bytes of the answer
+}
+
+// TestWebMCPDifferential calls each built-in tool in a page with inputs that
+// have none, one or two faults, as objects and as texts: the page's own
+// refusals have the bytes that the server answers with.
+func TestWebMCPDifferential(t *testing.T) {
+	url := webPages(t, nil, map[string]string{
+		"/{$}":      toolPage(`<script src="/plain.js"></script>` + remitScript),
+		"/plain.js": plainContext,
+	})
+	ctx := wiretest.Chromium(t, false)
+	navigate(t, ctx, url)
+	o, err := open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var all, refused, single, refusedSingle int
+	for _, served := range o.set.Tools() {
+		inputs := faultyInputs(t, served, random)
+		answers := callInPage(t, ctx, served.Name, inputs)
+		for i, got := range answers {
+			all++
+			faults := checkInPage(t, served, inputs[i], got)
+			if faults == 1 {
+				single++
+			}
+			if got.Sent == "" {
+				refused++
+			}
+			if faults == 1 && got.Sent == "" {
+				refusedSingle++
+			}
+		}
+	}
+	t.Logf("of %d inputs the page refused %d; of %d with one fault %d", all, refused, single, refusedSingle)
+	if refused == 0 || refused != refusedSingle {
+		t.Errorf("the page refuses what has one fault, and nothing else: %d of %d", refusedSingle, refused)
+	}
+}
+
+// checkInPage compares with the server, and is the number of faults that it finds.
+func checkInPage(t *testing.T, served *tool.Tool, input faulty, got inPage) (faults int) {
+	t.Helper()
+	want := got.Body
+	if input.asText {
+		want = input.text
+	}
+	if got.Sent != "" && got.Sent != want {
+		t.Errorf("%s: sent\n%s\nfor\n%s", served.Name, got.Sent, want)
+	}
+	answer := served.Call(context.Background(), tool.Call{Input: []byte(want), Characters: tool.AgentCharacters})
+	if strings.Contains(string(answer.Body), `"cursor":"`) && got.Sent != "" {
+		return 0 // the cursor's key is another
+	}
+	if got.Text != string(answer.Body) {
+		t.Errorf("%s, sent %t, input %s\n got  %s\n want %s", served.Name, got.Sent != "", input.text, got.Text, answer.Body)
+	}
+	if answer.Failure == nil {
+		return 0
+	}
+	return len(answer.Failure.Fields)
+}
+
+// callInPage calls a tool with each input and reads what became of it.
+func callInPage(t *testing.T, ctx context.Context, name string, inputs []faulty) []inPage {
+	t.Helper()
+	type given struct {
+		Text   string `json:"text"`
+		AsText bool   `json:"asText"`
+	}
+	list := make([]given, len(inputs))
+	for i, input := range inputs {
+		list[i] = given{input.text, input.asText}
+	}
+	encoded, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return evaluate[[]inPage](t, ctx, fmt.Sprintf(`
+		await remit.ready;
+		const tool = document.modelContext.tools[%q];
+		const real = window.realFetch ??= fetch;
+		let sent = "";
+		window.fetch = (url, options) => { sent = options.body; return real(url, options); };
+		const results = [];
+		for (const {text, asText} of %s) {
+			sent = "";
+			const answer = await tool.execute(asText ? text : JSON.parse(text));
+			const failed = typeof answer !== "string";
+			results.push({sent, body: JSON.stringify(JSON.parse(text)), text: failed ? answer.content[1].text : answer});
+		}
+		window.fetch = real;
+		return results;`, name, encoded))
+}
+
+// faulty is an input, given as an object or as the text that it is.
+type faulty struct {
+	text   string
+	asText bool
+}
+
+// faultValues stand where something else is due. Some are no fault at some places.
+var faultValues = []string{
+	`null`, `true`, `0`, `-1`, `101`, `6000.5`, `1e3`, `6000.0`, `1e21`, `1.5e-9`, `9007199254740991`, `9007199254740993`, `-9007199254740993`, `1e400`,
+	`""`, `" "`, `"!"`, `"…"`, `"6000"`, `"LED"`, `"include"`, `"\u202e\u0000<b>"`, `"\ud800"`, `"é"`, `"SHIP-10"`, `"SHIP-1040"`, `"ship-104"`, `"SHIP-104\n"`,
+	`"` + strings.Repeat("x", 99) + `"`, `"` + strings.Repeat("😀", 60) + `"`, `"` + strings.Repeat("x", 129) + `"`, `"` + strings.Repeat("x", 2000) + `"`,
+	`[]`, `[null]`, `["price_ascending","price_ascending"]`, `["price_ascending"]`, `{}`, `{"a":[{"b":1}]}`, strings.Repeat("[", 120) + strings.Repeat("]", 120),
+}
+
+// faultyInputs are inputs of a tool: its example, the example with a fault at
+// each place, and pairs of them.
+func faultyInputs(t *testing.T, served *tool.Tool, random *rand.Rand) []faulty {
+	t.Helper()
+	var schema struct {
+		Properties map[string]struct {
+			Properties map[string]json.RawMessage
+		}
+	}
+	var example map[string]any
+	for data, into := range map[*json.RawMessage]any{&served.InputSchema: &schema, &served.Example: &example} {
+		if err := json.Unmarshal(*data, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	places := [][]string{{"unknown"}, {"filters", "unknown"}, {"__proto__"}}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		places = append(places, []string{name})
+		for _, inner := range slices.Sorted(maps.Keys(schema.Properties[name].Properties)) {
+			places = append(places, []string{name, inner})
+		}
+	}
+	inputs := []faulty{{string(served.Example), false}, {string(served.Example), true}, {`{}`, false}}
+	for _, at := range places {
+		inputs = append(inputs, faulty{encode(t, changed(example, at, nil)), false})
+		for _, value := range faultValues {
+			text := encode(t, changed(example, at, json.RawMessage(value)))
+			inputs = append(inputs, faulty{text, random.IntN(3) == 0})
+			if random.IntN(2) == 0 {
+				continue
+			}
+			second := changed(changed(example, at, json.RawMessage(value)), places[random.IntN(len(places))], json.RawMessage(faultValues[random.IntN(len(faultValues))]))
+			inputs = append(inputs, faulty{encode(t, second), random.IntN(3) == 0})
+		}
+	}
+	for _, text := range []string{`[]`, `null`, `7`, `"text"`} {
+		inputs = append(inputs, faulty{text, true})
+	}
+	twice := strings.TrimSuffix(string(served.Example), "}") + `,"request_id":"twice","shipment_ref":"twice"}`
+	return append(inputs, faulty{twice, true}, faulty{" " + string(served.Example) + " ", true})
+}
+
+// changed is an object with another value at a place, nil for none.
+func changed(object map[string]any, at []string, value any) map[string]any {
+	next := maps.Clone(object)
+	switch {
+	case len(at) > 1:
+		inner, _ := object[at[0]].(map[string]any)
+		if inner == nil {
+			inner = map[string]any{}
+		}
+		next[at[0]] = changed(inner, at[1:], value)
+	case value == nil:
+		delete(next, at[0])
+	default:
+		next[at[0]] = value
+	}
+	return next
+}
+
+func encode(t *testing.T, value any) string {
+	t.Helper()
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
