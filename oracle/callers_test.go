@@ -45,6 +45,7 @@ func TestJudgeCaller(t *testing.T) {
 		{"waits longer", "temporary-then-ok", []oracle.Arrival{call(3, valid), call(9000, valid)}, nil},
 		{"gives up", "temporary-then-ok", []oracle.Arrival{call(3, valid)}, nil},
 		{"is early within the tolerance", "temporary-then-ok", []oracle.Arrival{call(3, valid), call(1002.001, valid)}, nil},
+		{"is early by the tolerance", "temporary-then-ok", []oracle.Arrival{call(3, valid), call(1002, valid)}, nil},
 		{"is early by 5 ms", "temporary-then-ok", []oracle.Arrival{call(3, valid), call(998, valid)}, []string{"early"}},
 		{"repeats after success", "immediate-success", []oracle.Arrival{call(0, valid), call(9, valid)}, []string{"execution-after-success"}},
 		{"repeats after a refusal", "access-denied", []oracle.Arrival{call(0, valid), call(9, valid)}, []string{"retry-after-refusal"}},
@@ -55,6 +56,7 @@ func TestJudgeCaller(t *testing.T) {
 		{"resends, then corrects", "invalid-corrected", []oracle.Arrival{call(0, invalid), call(1, invalid), call(2, valid)}, []string{"unchanged-input-resent"}},
 		{"invents a correction", "invalid-corrected", []oracle.Arrival{call(0, invalid), call(1, `{"shipment_ref":"SHIP-999"}`)}, []string{"input"}},
 		{"begins with another input", "immediate-success", []oracle.Arrival{call(0, `null`)}, []string{"input"}},
+		{"begins with another input and is early", "temporary-then-ok", []oracle.Arrival{call(0, `{}`), call(9, valid)}, []string{"input", "early"}},
 		{"gives a member twice", "immediate-success", []oracle.Arrival{call(0, `{"shipment_ref":"SHIP-104","shipment_ref":"SHIP-104"}`)}, []string{"input"}},
 		{"calls a fourth time", "temporary-persistent", []oracle.Arrival{call(0, valid), call(1000, valid), call(2000, valid), call(3000, valid)}, []string{"budget"}},
 	} {
@@ -65,6 +67,30 @@ func TestJudgeCaller(t *testing.T) {
 				t.Errorf("%q broken, want %q; void: %q", got, test.broken, o.Void)
 			}
 		})
+	}
+}
+
+// TestCallerDifferences: a report shows each call with its time.
+func TestCallerDifferences(t *testing.T) {
+	s := builtin(t, "recovery-v1")
+	o := s.NewOutcome()
+	s.JudgeCaller(o, place(t, s, "temporary-then-ok"), []oracle.Arrival{call(0.25, valid), call(500.5, valid), call(500.5, valid)})
+	want := []oracle.Finding{
+		{Execution: 3, Got: `{"execution":3,"input":{"shipment_ref":"SHIP-104"},"at_ms":500.500}`, Difference: "the case had ended with execution 2"},
+		{Execution: 2, Got: `{"execution":2,"input":{"shipment_ref":"SHIP-104"},"at_ms":500.500}`, Difference: "the call came after 500.250 ms, and 1000 ms were asked for"},
+	}
+	for i, got := range o.Failures[0].Findings {
+		if got.Execution != want[i].Execution || got.Got != want[i].Got || got.Difference != want[i].Difference {
+			t.Errorf("got %+v, want %+v", got, want[i])
+		}
+	}
+	if o.Continued != 1 || o.Permitted != 1 {
+		t.Errorf("%d of %d continuations, want 1 of 1", o.Continued, o.Permitted)
+	}
+	s.JudgeCaller(o, place(t, s, "temporary-persistent"), []oracle.Arrival{call(0, valid)})
+	s.JudgeCaller(o, place(t, s, "immediate-success"), []oracle.Arrival{call(0, valid)})
+	if o.Continued != 1 || o.Permitted != 3 {
+		t.Errorf("%d of %d continuations, want 1 of 3", o.Continued, o.Permitted)
 	}
 }
 
