@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -32,38 +31,28 @@ func readGiven(line []byte) (given, error) {
 		return g, fmt.Errorf("case %s: valid: either correction or corrections", g.Case)
 	}
 	for _, response := range g.Responses {
-		if _, err := readResponse(response); err != nil || (response.Kind() == '{') != (g.Corrections != nil) {
+		if !hasCode(response) || (response.Kind() == '{') != (g.Corrections != nil) {
 			return g, fmt.Errorf("case %s: the response %s; valid: a code beside correction, {code, retry_after_ms} beside corrections", g.Case, response)
 		}
 	}
 	return g, nil
 }
 
-// response is what the scripted dependency answers.
+// response is what the scripted dependency answers beside corrections; beside
+// correction it is the code alone.
 type response struct {
 	Code         string `json:"code"`
 	RetryAfterMS *int64 `json:"retry_after_ms"`
 }
 
-// fixtureWait is what TEMP_UNAVAILABLE asks for in the first form of a case.
-const fixtureWait = 1000
-
-func readResponse(raw jsontext.Value) (response, error) {
-	r := response{}
+// hasCode reports whether a response can be read, in either form, and has a code.
+func hasCode(raw jsontext.Value) bool {
+	var r response
+	into := any(&r)
 	if raw.Kind() == '"' {
-		if err := json.Unmarshal(raw, &r.Code); err != nil {
-			return r, err
-		}
-		if r.Code == "TEMP_UNAVAILABLE" {
-			r.RetryAfterMS = new(int64(fixtureWait))
-		}
-	} else if err := json.Unmarshal(raw, &r, json.RejectUnknownMembers(true)); err != nil {
-		return r, err
+		into = &r.Code
 	}
-	if r.Code == "" {
-		return r, errors.New("a response has a code")
-	}
-	return r, nil
+	return json.Unmarshal(raw, into, json.RejectUnknownMembers(true)) == nil && r.Code != ""
 }
 
 // Condition is what one execution of a case meets, besides its input.
