@@ -1,1 +1,179 @@
-export {};
+// What the pages for people do beyond what they do without a script: answers
+// appear without leaving the page, a wait counts down, texts can be copied, and
+// preferences can be moved. Whatever it shows comes from the server's own page.
+
+/** The event of a form that an agent fills in, where the browser has agents. */
+interface AgentSubmitEvent extends SubmitEvent {
+  readonly agentInvoked?: boolean;
+  respondWith?(answer: Promise<unknown>): void;
+}
+
+/** How often a countdown is written, in milliseconds. */
+const TICK = 250;
+
+/** The longest that a timer of browsers can wait, in milliseconds. */
+const LONGEST = 2 ** 31 - 1;
+
+let ticking: number | undefined;
+
+/** The elements under root that match a selector and are of a kind. */
+function all<T extends Element>(root: ParentNode, selector: string, kind: new () => T): T[] {
+  return Array.from(root.querySelectorAll(selector)).filter((found) => found instanceof kind) as T[];
+}
+
+/** A button that does not send a form. */
+function button(words: string, label: string, press: () => void): HTMLButtonElement {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = words;
+  made.setAttribute("aria-label", label);
+  made.addEventListener("click", press);
+  return made;
+}
+
+/** Puts a button to copy a text behind each text that is worth copying. */
+function addCopiers(root: ParentNode): void {
+  if (!navigator.clipboard) return;
+  for (const block of all(root, "pre.copy", HTMLPreElement)) {
+    const name = document.getElementById(block.getAttribute("aria-labelledby") ?? "")?.textContent ?? "the text";
+    const copier = button("Copy", `Copy: ${name}`, () => {
+      navigator.clipboard.writeText(block.textContent ?? "").then(
+        () => (copier.textContent = "Copied"),
+        () => (copier.textContent = "Not copied"),
+      );
+    });
+    copier.className = "copier";
+    block.after(copier);
+  }
+}
+
+/** Exchanges what two rows of preferences hold. */
+function exchange(a: Element, b: Element): void {
+  const theirs = all(b, "select", HTMLSelectElement);
+  all(a, "select", HTMLSelectElement).forEach((select, i) => {
+    const other = theirs[i];
+    if (other) [select.value, other.value] = [other.value, select.value];
+  });
+}
+
+/** Gives each preference buttons that move it up and down. */
+function addMoves(root: ParentNode): void {
+  const rows = all(root, ".preference", HTMLLIElement);
+  if (rows.length < 2) return;
+  rows.forEach((row, i) => {
+    const moves = document.createElement("span");
+    moves.className = "moves";
+    for (const [sign, words, other] of [["↑", "up", rows[i - 1]], ["↓", "down", rows[i + 1]]] as const) {
+      const move = button(sign, `Move preference ${i + 1} ${words}`, () => {
+        if (!other) return;
+        exchange(row, other);
+        other.querySelector("select")?.focus();
+      });
+      move.disabled = !other;
+      moves.append(move);
+    }
+    row.append(moves);
+  });
+}
+
+/** Writes what is left of a wait, rounded up: nobody is told to come early. */
+function waitWords(ms: number): string {
+  const units: [number, string][] = [[86_400_000, "days"], [3_600_000, "hours"], [60_000, "minutes"], [1000, "seconds"]];
+  for (const [size, name] of units) {
+    if (ms > size) return `${Math.ceil(ms / size)} ${name}`;
+  }
+  return "1 second";
+}
+
+/** Counts the wait of a failure down and offers the repetition only then. */
+function startTimer(root: ParentNode): void {
+  window.clearInterval(ticking);
+  const timer = root.querySelector<HTMLElement>("#timer");
+  if (!timer) return;
+  const wait = Number(timer.dataset["wait"]);
+  const repeat = root.querySelector<HTMLElement>(".repeat");
+  if (!(wait > 0 && wait < LONGEST)) return;
+  const until = performance.now() + wait;
+  if (repeat) repeat.hidden = true;
+  const show = (): void => {
+    const left = until - performance.now();
+    timer.textContent = left > 0 ? waitWords(left) : "over; it may be repeated now";
+    if (left > 0) return;
+    window.clearInterval(ticking);
+    if (repeat) repeat.hidden = false;
+  };
+  show();
+  ticking = window.setInterval(show, TICK);
+}
+
+/** Gives a part of the page all that a script adds to it. */
+function enhance(root: ParentNode): void {
+  addCopiers(root);
+  addMoves(root);
+  startTimer(root);
+}
+
+/** The address that a form leads to, without what was left empty. */
+function addressOf(form: HTMLFormElement): string {
+  const parameters = new URLSearchParams();
+  const positions = form.querySelectorAll("[name='preferences.unknown']").length > 0;
+  for (const [name, value] of new FormData(form)) {
+    const positional = positions && name.startsWith("preferences");
+    if (typeof value === "string" && (value !== "" || positional || name === "request_id")) parameters.append(name, value);
+  }
+  return `${form.getAttribute("action") ?? ""}?${parameters.toString()}`;
+}
+
+/** Says in the answer's place that none came. */
+function showLoss(form: HTMLFormElement): void {
+  const title = document.getElementById("answer-title");
+  if (!title) return;
+  const sentence = document.createElement("p");
+  sentence.className = "sentence";
+  sentence.textContent =
+    form.method === "post" ? "No answer came. Whether the call took effect is not known; do not send it again." : "No answer came. This tool only reads: asking again is safe.";
+  const kept = title.cloneNode() as HTMLElement;
+  kept.textContent = "No answer";
+  title.parentElement?.replaceChildren(kept, sentence);
+  kept.focus();
+}
+
+/** Shows the answer of another page of this tool in this one, and resolves with the bytes that an agent reads. */
+async function showAnswer(address: string, init?: RequestInit): Promise<string> {
+  const response = await fetch(address, init);
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const work = page.getElementById("work");
+  const here = document.getElementById("work");
+  if (!work || !here) throw new Error("no page of a tool came");
+  const fresh = document.adoptNode(work);
+  here.replaceWith(fresh);
+  document.title = page.title;
+  enhance(fresh);
+  document.getElementById("answer-title")?.focus();
+  document.getElementById("answer")?.scrollIntoView({ block: "nearest" });
+  return (document.getElementById("agent-bytes") ?? document.getElementById("answer-bytes"))?.textContent ?? "";
+}
+
+/** Sends a form and shows the answer. */
+async function send(form: HTMLFormElement): Promise<string> {
+  if (form.method === "post") {
+    return showAnswer(form.action, { method: "POST", body: new URLSearchParams([...new FormData(form)] as [string, string][]) });
+  }
+  const address = addressOf(form);
+  const bytes = await showAnswer(address);
+  history.pushState(null, "", address);
+  return bytes;
+}
+
+document.addEventListener("submit", (event: AgentSubmitEvent) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.id !== "form") return;
+  event.preventDefault();
+  const answer = send(form);
+  answer.catch(() => showLoss(form));
+  if (event.agentInvoked) event.respondWith?.(answer);
+});
+
+window.addEventListener("popstate", () => location.reload());
+
+enhance(document);

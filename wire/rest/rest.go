@@ -8,8 +8,10 @@
 //	GET  /readyz           200 while it takes calls, 503 once it is about to end
 //	GET  /metrics          counts in the Prometheus text format, for callers on this
 //	                       machine and those with a token
-//	GET  /                 the index for people
-//	POST /try/{name}       the index with the answer to a form, for browsers
+//	GET  /                 for people: what each tool promises
+//	GET  /tools/{name}     for people: the tool's form, and the answer to what the
+//	                       address asks
+//	POST /tools/{name}     the same for what a form asks
 //
 // The status of a call is that of its code (record.Code.HTTPStatus), with
 // Retry-After where the record states a wait and WWW-Authenticate with 401. A
@@ -19,11 +21,28 @@
 //
 // In a sandbox the header Remit-Case of a call has its conditions, in ASCII,
 // and Remit-Execution the number of its execution; 400 if package wire refuses
-// them. The index sets none.
+// them. A page sets none.
 //
-// The index needs no script and asks nobody else for anything; with scripts,
-// answers are shown without leaving it. Whatever comes from a contract or a
-// catalogue is text to it, never markup.
+// # Pages for people
+//
+// An address holds a request, so that it can be shared: either as JSON in the
+// parameter request, to the byte, or one parameter an argument, by its dotted
+// path (filters.max_price_minor=6000). A parameter that names no argument is an
+// unknown argument, which the tool refuses; nothing is ignored. Following a
+// link calls tools that only read. A tool with an effect is called by its form
+// alone (POST): a link to it fills the form and calls nothing.
+//
+// A page's call is the caller's, by the same rules and the same counts as any
+// other. It shows the exact request and the exact answer; of a tool over a
+// catalogue also the answer as agents in browsers and over MCP read it, and
+// where the purpose declares a plot all matches, which it reads from the tool
+// itself: that changes nothing and counts as the one call it belongs to.
+//
+// A page needs no script and asks nobody else for anything; with scripts,
+// answers are shown without leaving it. Whatever comes from a contract, a
+// catalogue or a request is text to it, never markup, and isolated so that it
+// cannot turn the direction of what stands around it. A value of more than
+// 200 characters is cut short where it is shown, and whole in the answer's bytes.
 package rest
 
 import (
@@ -55,27 +74,25 @@ type server struct {
 func New(service *wire.Service, options Options) http.Handler {
 	s := &server{service: service, options: options}
 	mux := http.NewServeMux()
-	for _, route := range []struct {
-		method, path string
-		handler      http.HandlerFunc
-	}{
-		{http.MethodGet, "/v1/tools", s.list},
-		{http.MethodPost, "/v1/tools/{name}", s.call},
-		{http.MethodGet, "/healthz", s.health},
-		{http.MethodGet, "/readyz", s.ready},
-		{http.MethodGet, "/metrics", s.metrics},
-		{http.MethodGet, "/{$}", s.index},
-		{http.MethodPost, "/try/{name}", s.try},
-		{http.MethodGet, "/assets/{name}", s.asset},
-	} {
-		wire.Route(mux, route.method, route.path, route.handler)
-	}
+	wire.Route(mux, http.MethodGet, "/v1/tools", s.list)
+	wire.Route(mux, http.MethodPost, "/v1/tools/{name}", s.call)
+	wire.Route(mux, http.MethodGet, "/healthz", s.health)
+	wire.Route(mux, http.MethodGet, "/readyz", s.ready)
+	wire.Route(mux, http.MethodGet, "/metrics", s.metrics)
+	wire.Route(mux, http.MethodGet, "/{$}", s.index)
+	wire.Route(mux, http.MethodGet, "/assets/{name}", s.asset)
+	mux.HandleFunc("GET /tools/{name}", s.follow)
+	mux.HandleFunc("POST /tools/{name}", s.send)
+	mux.HandleFunc("/tools/{name}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		wire.Refuse(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s is not for %s; valid: GET, HEAD, POST.", r.URL.Path, r.Method))
+	})
 	mux.HandleFunc("/", nothing)
 	return mux
 }
 
 func nothing(w http.ResponseWriter, r *http.Request) {
-	wire.Refuse(w, http.StatusNotFound, fmt.Sprintf("There is nothing at %s; valid: /, /v1/tools, /v1/tools/{name}, /v1/webmcp, /v1/webmcp/{name}, /remit.js, /remit.d.ts, /mcp, /healthz, /readyz and /metrics.", r.URL.Path))
+	wire.Refuse(w, http.StatusNotFound, fmt.Sprintf("There is nothing at %s; valid: /, /tools/{name}, /v1/tools, /v1/tools/{name}, /v1/webmcp, /v1/webmcp/{name}, /remit.js, /remit.d.ts, /mcp, /healthz, /readyz and /metrics.", r.URL.Path))
 }
 
 // description is one tool in the list.

@@ -140,6 +140,8 @@ func TestRefusals(t *testing.T) {
 		{"POST", "/v1/tools/status", "Content-Encoding: gzip", 415, "not compressed", ""},
 		{"POST", "/v1/tools/status", "Origin: https://evil.example", 403, "expose.origins", ""},
 		{"GET", "/tools", "", 404, "valid: /", ""},
+		{"PUT", "/tools/status", "", 405, "valid: GET, HEAD, POST", "GET, HEAD, POST"},
+		{"GET", "/tools/status?reference=%zz", "", 400, "hexadecimal", ""},
 		{"GET", "/assets/index.html", "", 404, "nothing", ""},
 		{"GET", "/assets/..%2frest.go", "", 404, "nothing", ""},
 	} {
@@ -219,18 +221,16 @@ func TestIndex(t *testing.T) {
 	page := ask(handler, "GET", "/", "").Body.String()
 	text := html.UnescapeString(page)
 	for _, want := range []string{
-		"Gives the one entry with the identifier", "Only reads: repeating a call is safe.", "Has an effect each time",
-		`curl -sS -H 'Content-Type: application/json' -d '{"reference":"OK001"}' http://localhost:8080/v1/tools/status`,
-		`remit call status --url http://localhost:8080 --input '{"reference":"OK001"}'`,
-		`"url": "http://localhost:8080/mcp"`, `"/shop/contract.yaml"`, `action="/try/status#answer-status"`,
+		"The one entry with the identifier", "Only reads: repeating a call is safe.", "Has an effect each time",
+		`"url": "http://localhost:8080/mcp"`, `"/shop/contract.yaml"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s", want)
 		}
 	}
 	for _, tool := range service.Set().Tools() {
-		if !strings.Contains(text, `id="tool-`+tool.Name+`"`) {
-			t.Errorf("no tool %s", tool.Name)
+		if !strings.Contains(text, `href="/tools/`+tool.Name+`"`) {
+			t.Errorf("no link to %s", tool.Name)
 		}
 	}
 	checkPage(t, page)
@@ -254,28 +254,69 @@ func checkPage(t *testing.T, page string) {
 	}
 }
 
-// TestTry sends the index's form, as a browser without scripts does.
-func TestTry(t *testing.T) {
+// page asks for a page and holds it to the content security policy.
+func page(t *testing.T, handler http.Handler, path string) string {
+	t.Helper()
+	w := ask(handler, "GET", path, "")
+	if w.Code != 200 || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+	}
+	checkPage(t, w.Body.String())
+	return w.Body.String()
+}
+
+// TestFollow follows links, as a browser without scripts does.
+func TestFollow(t *testing.T) {
 	_, handler := serve(t, wire.Options{}, wiretest.Service{})
-	form := func(input string) string {
-		w := ask(handler, "POST", "/try/status", "input="+input,
-			"Content-Type: application/x-www-form-urlencoded", "Origin: http://localhost:8080", "Sec-Fetch-Site: same-origin")
-		if w.Code != 200 {
-			t.Fatalf("%d %s", w.Code, w.Body)
+	for _, c := range []struct{ query, want string }{
+		{"", "Nothing has been asked yet"},
+		{"?reference=OK001", "<dd><bdi>&lt;b&gt;in transit&lt;/b&gt; &amp; &#34;due&#34; – é 😀</bdi></dd>"},
+		{"?reference=", "Failure INVALID_ARGUMENT"},
+		{"?reference=TE001", `data-wait="1500">2 seconds</span>`},
+		{"?reference=TE001", `<a class="repeat" href="/tools/status?reference=TE001">`},
+		{"?reference=AU001", "then call once more"},
+		{"?reference=AD001", "The task ends as refused."},
+		{"?reference=XX001", "No contract says what this code permits"},
+		{"?reference=XX001", "2 of 3 executions of this task are left."},
+		{"?reference=x", `aria-describedby="field-reference-hint field-reference-error-0" aria-invalid="true"`},
+		{"?reference=x", `<a href="#field-reference">reference</a>`},
+		{"?reference=OK001&colour=red", "There is no argument colour"},
+		{"?reference=OK001&filters.colour=red", "There is no argument filters"},
+		{"?reference=OK001&reference=OK001", "Failure INVALID_ARGUMENT"},
+		{"?request=%3C%2Fpre%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E", "There is no argument request"},
+		{"?request=%7B%3Cscript%3E", "{&lt;script&gt;</pre>"},
+		{"?request=%7B%22reference%22%3A7%7D", `<a href="/tools/status?request=%7B%22reference%22%3A7%7D" id="share">`},
+	} {
+		if text := page(t, handler, "/tools/status"+c.query); !strings.Contains(text, c.want) {
+			t.Errorf("%s: no %s in\n%s", c.query, c.want, text[strings.Index(text, "<main"):])
 		}
-		checkPage(t, w.Body.String())
-		return w.Body.String()
 	}
-	page := form("%7B%22reference%22%3A%22OK001%22%7D")
-	if strings.Contains(page, "<b>in transit") || !strings.Contains(html.UnescapeString(page), `<pre>{"status":"<b>in transit</b> & \"due\" – é 😀"}</pre>`) {
-		t.Error("the answer must be shown as text")
+	if w := ask(handler, "GET", "/tools/statuses", ""); w.Code != 404 || !strings.Contains(w.Body.String(), "valid: status") {
+		t.Errorf("no such tool: %d %s", w.Code, w.Body)
 	}
-	page = form("%3C%2Ftextarea%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E")
-	if strings.Contains(page, "<script>") || !strings.Contains(page, "Failure INVALID_ARGUMENT") {
-		t.Error("the input must be shown as text, and the failure by its code")
+}
+
+// TestEffects checks that no link calls a tool with an effect, and its form does.
+func TestEffects(t *testing.T) {
+	calls := 0
+	_, handler := serve(t, wire.Options{}, wiretest.Service{Transport: wiretest.Transport(func(*http.Request) (*http.Response, error) {
+		calls++
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(`{"status":"held"}`))}, nil
+	})})
+	for _, query := range []string{"?reference=OK001", "?request=%7B%22reference%22%3A%22OK001%22%7D"} {
+		text := page(t, handler, "/tools/hold"+query)
+		if calls != 0 || !strings.Contains(text, "Nothing was called") || !strings.Contains(text, `value="OK001"`) || !strings.Contains(text, `method="post"`) {
+			t.Errorf("%s: %d calls\n%s", query, calls, text)
+		}
 	}
-	if w := ask(handler, "POST", "/try/status", "input=%7B%7D", "Content-Type: application/x-www-form-urlencoded", "Origin: https://evil.example"); w.Code != 403 {
-		t.Errorf("a form of another page: %d", w.Code)
+	form := func(header ...string) *httptest.ResponseRecorder {
+		return ask(handler, "POST", "/tools/hold", "reference=OK001", append(header, "Content-Type: application/x-www-form-urlencoded")...)
+	}
+	if w := form("Origin: https://evil.example"); w.Code != 403 || calls != 0 {
+		t.Errorf("a form of another page: %d, %d calls", w.Code, calls)
+	}
+	if w := form("Origin: http://localhost:8080", "Sec-Fetch-Site: same-origin"); w.Code != 200 || calls != 1 || !strings.Contains(w.Body.String(), "<dd><bdi>held</bdi></dd>") {
+		t.Errorf("its form: %d, %d calls\n%s", w.Code, calls, w.Body)
 	}
 }
 

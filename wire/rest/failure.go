@@ -1,0 +1,131 @@
+package rest
+
+import (
+	"fmt"
+	"strings"
+
+	"remit.example/record"
+	"remit.example/tool"
+)
+
+// failureView is a typed failure as a person reads it.
+type failureView struct {
+	Code, Message string
+	Next          string // the permitted next action, in words
+	Ends          string // the disposition, if nothing changes
+	Outcome       string
+	Faults        []faultView
+	Budget        string
+	Wait          string // in words; "" where nobody waits
+	WaitMS        int64
+	Repeat        string // address of the same request, for after the wait; "" for tools with an effect
+	Restart       string // address of the first page, where a cursor no longer holds
+	Status        string // of an operation whose outcome can be asked for
+}
+
+// faultView is one argument at fault.
+type faultView struct {
+	Param    string // the form's field; "" where the form has none
+	Name     string
+	Message  string
+	Accepted string
+}
+
+func failureOf(t *tool.Tool, f *form, request []byte, failure *record.Record) *failureView {
+	v := &failureView{
+		Code: string(failure.Code), Message: failure.Error(), Next: nextWords[failure.Next],
+		Ends: spaced(string(failure.Stop)), Outcome: outcomeWords[failure.Outcome], Budget: budgetWords(t, failure),
+	}
+	if !failure.Code.Known() {
+		v.Next = "Stop. No contract says what this code permits, so nothing follows from it."
+	}
+	for _, fault := range faultsOf(failure) {
+		if f.field(fault.Param) == nil {
+			fault.Param = ""
+		}
+		v.Faults = append(v.Faults, fault)
+	}
+	if failure.RetryAfterMS != nil {
+		v.WaitMS = max(0, *failure.RetryAfterMS)
+		v.Wait = waitWords(v.WaitMS)
+	}
+	if failure.Retryable() && t.Effect == record.Read {
+		v.Repeat = f.link(request)
+	}
+	if failure.Next == record.RefreshState && !f.Post {
+		v.Restart = f.link(with(request, "cursor", []byte("null")))
+	}
+	if o := failure.Operation; o != nil {
+		v.Status = fmt.Sprintf("Operation %s", o.ID)
+		if o.StatusTool != "" {
+			v.Status += "; ask the tool " + o.StatusTool
+		}
+	}
+	return v
+}
+
+// budgetWords say how much of a task's budget is left. A record of recovery-v1
+// does not say, and then the contract does: a page's call is the first.
+func budgetWords(t *tool.Tool, failure *record.Record) string {
+	budget := record.NewBudget(t.Service.Limit(), 1)
+	if failure.Budget != nil {
+		budget = *failure.Budget
+	}
+	return fmt.Sprintf("%d of %d executions of this task are left.", budget.Left, budget.Limit)
+}
+
+// waitWords write a wait in one unit, rounded up: nobody is told to come early.
+func waitWords(ms int64) string {
+	for _, unit := range []struct {
+		ms   int64
+		name string
+	}{{24 * 3_600_000, "days"}, {3_600_000, "hours"}, {60_000, "minutes"}, {1000, "seconds"}} {
+		if ms > unit.ms {
+			return fmt.Sprintf("%d %s", (ms-1)/unit.ms+1, unit.name)
+		}
+	}
+	if ms == 1000 {
+		return "1 second"
+	}
+	return fmt.Sprintf("%d milliseconds", ms)
+}
+
+// faultsOf are the arguments that a failure names. The record's own message is
+// that of the first.
+func faultsOf(failure *record.Record) []faultView {
+	if len(failure.Fields) == 0 && failure.Field != "" {
+		return []faultView{{Param: paramOf(failure.Field), Name: failure.Field, Message: failure.Message}}
+	}
+	var list []faultView
+	for i, field := range failure.Fields {
+		name := dotted(field.Pointer)
+		message := field.Message
+		if i == 0 {
+			message = failure.Message
+		}
+		if message == "" {
+			message = "Valid: " + field.Accepted + "."
+		}
+		list = append(list, faultView{Param: paramOf(name), Name: name, Message: message, Accepted: field.Accepted})
+	}
+	return list
+}
+
+var pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// dotted is a JSON Pointer as a dotted path.
+func dotted(pointer string) string {
+	steps := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, step := range steps {
+		steps[i] = pointerUnescape.Replace(step)
+	}
+	return strings.Join(steps, ".")
+}
+
+// paramOf is the parameter that holds an argument: all of a list is one.
+func paramOf(name string) string {
+	if rest, inside := strings.CutPrefix(name, preferencesIn); inside && strings.HasPrefix(rest, ".") {
+		return preferencesIn
+	}
+	return name
+}

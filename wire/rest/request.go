@@ -1,0 +1,302 @@
+package rest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"remit.example/record"
+)
+
+// Parameters of a page's address and of its form. Each names an argument by
+// its dotted path, such as filters.max_price_minor, and is given as often as
+// the argument has values.
+const (
+	wholeRequest  = "request" // the whole request, as JSON
+	filterPrefix  = "filters."
+	preferencesIn = "preferences"
+	unknownIn     = "preferences.unknown" // one for each preference, "" for the tool's own
+)
+
+// requestOf is the request that parameters hold, and whether they hold any. A
+// whole request is taken as it stands, to the byte; otherwise it is made from
+// the arguments. What the tool does not know is in it too, so that the tool
+// refuses it: nothing that a person asks for is left out silently.
+func (f *form) requestOf(parameters url.Values) (request []byte, asked bool) {
+	if whole := parameters.Get(wholeRequest); strings.HasPrefix(strings.TrimSpace(whole), "{") {
+		return []byte(whole), true
+	}
+	return f.build(parameters), len(parameters) > 0
+}
+
+// build writes parameters as JSON, in the order of the schema and unknown
+// arguments after it. An empty parameter is an absent argument, unless the
+// argument is required; preferences that are all absent are null.
+func (f *form) build(parameters url.Values) []byte {
+	o := &object{}
+	inner := &object{}
+	for _, field := range f.fields {
+		switch {
+		case field.Kind == preferenceList:
+			o.add(field.Param, f.preferences(parameters))
+		case strings.HasPrefix(field.Param, filterPrefix):
+			for _, text := range given(parameters, field) {
+				inner.add(strings.TrimPrefix(field.Param, filterPrefix), field.value(text))
+			}
+			if field == f.lastFilter() {
+				f.closeFilters(o, inner, parameters)
+			}
+		default:
+			for _, text := range given(parameters, field) {
+				o.add(field.Param, field.value(text))
+			}
+		}
+	}
+	if f.lastFilter() == nil {
+		f.closeFilters(o, inner, parameters)
+	}
+	for _, name := range f.strangers(parameters, false) {
+		o.add(name, quoted(parameters.Get(name)))
+	}
+	return o.json()
+}
+
+func (f *form) closeFilters(o, inner *object, parameters url.Values) {
+	for _, name := range f.strangers(parameters, true) {
+		inner.add(strings.TrimPrefix(name, filterPrefix), quoted(parameters.Get(name)))
+	}
+	if len(inner.members) > 0 {
+		o.add("filters", inner.json())
+	}
+}
+
+func given(parameters url.Values, f *field) []string {
+	return slices.DeleteFunc(slices.Clone(parameters[f.Param]), func(text string) bool { return text == "" && !f.Required })
+}
+
+// strangers are the parameters that name no argument of the tool, in order.
+func (f *form) strangers(parameters url.Values, filters bool) []string {
+	var names []string
+	for name := range parameters {
+		if name != unknownIn && f.field(name) == nil && strings.HasPrefix(name, filterPrefix) == filters {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// preferences writes the preferences that were chosen, each with what becomes
+// of unknown values where that was chosen too; null where none was.
+func (f *form) preferences(parameters url.Values) []byte {
+	var list [][]byte
+	unknown := parameters[unknownIn]
+	for i, name := range parameters[preferencesIn] {
+		if name == "" {
+			continue
+		}
+		text := quoted(name)
+		if declared := f.preference(name); declared != nil && i < len(unknown) && unknown[i] != "" {
+			o := &object{}
+			o.add("field", quoted(declared.Column))
+			o.add("prefer", quoted(string(declared.Direction)))
+			o.add("unknown", quoted(unknown[i]))
+			text = o.json()
+		}
+		list = append(list, text)
+	}
+	if list == nil {
+		return []byte("null")
+	}
+	return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
+}
+
+// parametersOf are the parameters that come nearest to a request, for the form
+// to show. Whatever no parameter can say is left out.
+func (f *form) parametersOf(request []byte) url.Values {
+	parameters := url.Values{}
+	for _, m := range membersOf(request) {
+		switch {
+		case m.name == preferencesIn:
+			f.preferenceParameters(parameters, m.value)
+		case m.value.Kind() == '{':
+			for _, inner := range membersOf(m.value) {
+				addScalar(parameters, m.name+"."+inner.name, inner.value)
+			}
+		default:
+			addScalar(parameters, m.name, m.value)
+		}
+	}
+	return parameters
+}
+
+func (f *form) preferenceParameters(parameters url.Values, list jsontext.Value) {
+	for _, item := range itemsOf(list) {
+		unknown := ""
+		switch item.Kind() {
+		case '"':
+			addScalar(parameters, preferencesIn, item)
+		case '{':
+			wish := map[string]string{}
+			for _, m := range membersOf(item) {
+				wish[m.name] = textOf(m.value)
+			}
+			unknown = wish["unknown"]
+			parameters.Add(preferencesIn, f.preferenceOn(wish["field"], wish["prefer"]))
+		}
+		parameters.Add(unknownIn, unknown)
+	}
+	if !slices.ContainsFunc(parameters[unknownIn], func(text string) bool { return text != "" }) {
+		parameters.Del(unknownIn)
+	}
+}
+
+func addScalar(parameters url.Values, name string, value jsontext.Value) {
+	switch value.Kind() {
+	case '"', '0', 't', 'f':
+		parameters.Add(name, textOf(value))
+	}
+}
+
+// link is the address of a page that holds a request: as parameters where they
+// say the same to the byte, else as the whole request.
+func (f *form) link(request []byte) string {
+	parameters := f.parametersOf(request)
+	if !bytes.Equal(f.build(parameters), request) {
+		parameters = url.Values{wholeRequest: {string(request)}}
+	}
+	return f.Action + "?" + f.ordered(parameters)
+}
+
+// ordered writes parameters in the order of the form.
+func (f *form) ordered(parameters url.Values) string {
+	var parts []string
+	take := func(name string) {
+		for _, text := range parameters[name] {
+			parts = append(parts, url.QueryEscape(name)+"="+url.QueryEscape(text))
+		}
+	}
+	for _, field := range f.fields {
+		take(field.Param)
+	}
+	for _, name := range slices.Concat([]string{unknownIn, wholeRequest}, f.strangers(parameters, true), f.strangers(parameters, false)) {
+		if f.field(name) == nil && (name != unknownIn || f.field(preferencesIn) != nil) {
+			take(name)
+			delete(parameters, name)
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// with is a request in which one member has another value; it stands where it
+// stood, or last.
+func with(request []byte, name string, value []byte) []byte {
+	o := &object{}
+	found := false
+	for _, m := range membersOf(request) {
+		if m.name == name {
+			o.add(name, value)
+			found = true
+			continue
+		}
+		o.add(m.name, m.value)
+	}
+	if !found {
+		o.add(name, value)
+	}
+	return o.json()
+}
+
+// number is a JSON number, which a form field of one is sent as.
+var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+// member is one member of a JSON object, as it was written.
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// membersOf reads an object in its order, duplicates included; nothing of
+// anything else.
+func membersOf(text []byte) []member {
+	var list []member
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != '{' {
+		return nil
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil
+	}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return nil
+		}
+		name := token.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil
+		}
+		list = append(list, member{name, value.Clone()})
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil
+	}
+	return list
+}
+
+// itemsOf reads a list; nothing of anything else.
+func itemsOf(text []byte) []jsontext.Value {
+	var list []jsontext.Value
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != '[' {
+		return nil
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil
+	}
+	for d.PeekKind() != ']' {
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil
+		}
+		list = append(list, value.Clone())
+	}
+	return list
+}
+
+// textOf is a text's content, of any other value its JSON.
+func textOf(value jsontext.Value) string {
+	if value.Kind() != '"' {
+		return string(value)
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil { // the decoder has read it
+		return ""
+	}
+	return string(text)
+}
+
+// object is a JSON object under construction.
+type object struct{ members []byte }
+
+func (o *object) add(name string, value []byte) {
+	if len(o.members) > 0 {
+		o.members = append(o.members, ',')
+	}
+	o.members = append(record.AppendString(o.members, name), ':')
+	o.members = append(o.members, value...)
+}
+
+func (o *object) json() []byte { return slices.Concat([]byte("{"), o.members, []byte("}")) }
+
+func quoted(text string) []byte { return record.AppendString(nil, text) }
