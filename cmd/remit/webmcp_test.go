@@ -13,6 +13,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"remit.example/record"
 	"remit.example/wire"
 	"remit.example/wire/webmcp"
 	"remit.example/wire/wiretest"
@@ -98,13 +99,18 @@ func navigate(t *testing.T, ctx context.Context, url string) {
 	}
 }
 
-// executeTool is a script that calls a tool as an agent does; input is JSON.
-func executeTool(name, input string) string {
+// executeTool is a script that calls a tool as an agent does. input is JSON;
+// the browser gets what the function as makes of its value.
+func executeTool(name, input, as string) string {
 	return fmt.Sprintf(`
 		await remit.ready;
 		const tool = (await document.modelContext.getTools()).find(t => t.name === %q);
-		return await document.modelContext.executeTool(tool, %s);`, name, input)
+		const as = %s;
+		return await document.modelContext.executeTool(tool, as(JSON.parse(%s)));`, name, as, record.AppendString(nil, input))
 }
+
+// object is for browsers that take inputs as objects.
+const object = "value => value"
 
 func TestWebMCPNative(t *testing.T) {
 	url := webPages(t, nil, map[string]string{"/{$}": toolPage(remitScript)})
@@ -120,11 +126,11 @@ func TestWebMCPNative(t *testing.T) {
 		t.Errorf("the browser has %v, want %v", seen, want)
 	}
 	for _, l := range literals {
-		if got := evaluate[string](t, ctx, executeTool(l.tool, l.input)); got != l.answer {
+		if got := evaluate[string](t, ctx, executeTool(l.tool, l.input, object)); got != l.answer {
 			t.Errorf("%s: got\n%s\nwant\n%s", l.name, got, l.answer)
 		}
 	}
-	got := evaluate[string](t, ctx, executeTool("delivery_status", `{"shipment_ref":"ship104"}`))
+	got := evaluate[string](t, ctx, executeTool("delivery_status", `{"shipment_ref":"ship104"}`, object))
 	if want := failureObject(t, refusedRef); got != want {
 		t.Errorf("a failure: got\n%s\nwant\n%s", got, want)
 	}
@@ -146,8 +152,9 @@ func failureObject(t *testing.T, body string) string {
 	if err := json.Unmarshal([]byte(body), &members); err != nil {
 		t.Fatal(err)
 	}
-	sentence, whole := encode(t, members.Error), encode(t, body)
-	return strings.TrimSuffix(body, "}") + `,"isError":true,"content":[{"type":"text","text":` + sentence + `},{"type":"text","text":` + whole + `}]}`
+	object := strings.TrimSuffix(body, "}") + `,"isError":true,"content":[{"type":"text","text":`
+	object = string(record.AppendString([]byte(object), members.Error)) + `},{"type":"text","text":`
+	return string(record.AppendString([]byte(object), body)) + `}]}`
 }
 
 func servedNames(t *testing.T) []string {
