@@ -229,9 +229,6 @@ var doesNotEstablish = []string{
 	"These are counts of authored cases: not a recovery rate, and not a measure of any agent's reliability.",
 	"It is not shown that every possible defect is caught: the controls and mutants are those that were thought of.",
 	"Cases, oracle and evaluator have one author: that is no independent human validation.",
-	"No agent chose a tool or worded a final answer, and no browser took part.",
-	"No agent chose a tool or worded a final answer, and no browser took part.",
-	"Neither auth_ok nor allowed establishes a real session or proves security.",
 }
 
 // notEstablishedOf is what a run leaves open by what it judges.

@@ -25,12 +25,15 @@ const checkLong = `Judge an implementation, tools or a caller against a frozen s
 
 Without a SUITE, the built-in implementation is judged on every suite in two
 fresh processes, and every control and mutant must be rejected. SUITE is
-recovery-v1, catalogue-v1, recovery-v1-extended, catalogue-v1-extended or the
-path of a suite file. What is judged:
+recovery-v1, catalogue-v1, recovery-v1-extended, catalogue-v1-extended,
+platform-v1 or the path of a suite file. What is judged:
 
   remit check SUITE -- CMD…           a program: case lines in, result lines out
   remit check SUITE --http URL        tools at URL/v1/tools/NAME
   remit check SUITE --mcp URL|CMD     tools of an MCP server
+  remit check SUITE --webmcp URL      tools that a page registers, in Chromium
+  remit check platform-v1 --webmcp URL
+                                      what is made of calls that a browser fails
   remit check SUITE --as-server=http|mcp -- AGENT…
                                       a caller: what it does with each failure
   remit check --live CONTRACT --url URL --sandbox
@@ -54,6 +57,7 @@ const checkExample = `  remit check
   remit check recovery-v1 -- python3 examples/other-languages/recovery_v1.py
   remit check recovery-v1 --http http://127.0.0.1:8080
   remit check catalogue-v1 --mcp http://127.0.0.1:8080/mcp --tool search=search_lights
+  remit check recovery-v1 --webmcp http://127.0.0.1:8080
   remit check recovery-v1 --as-server=http -- ./agent --quiet
   remit check --live shop/contract.yaml --url http://127.0.0.1:8080 --sandbox --token-file token.txt
   remit check --report sarif > remit.sarif`
@@ -66,6 +70,7 @@ type checkFlags struct {
 	report              string
 	timeout             time.Duration
 	running             liveFlags
+	page                pageFlags
 }
 
 // reports are the formats of a report.
@@ -109,6 +114,7 @@ func newCheck() *cobra.Command {
 	cmd.Flags().StringVar(&flags.report, "report", "text", "`FORMAT` of the report: text, json, html or sarif")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "longest `TIME` of one run of a command, or of one call")
 	flags.running.define(cmd)
+	flags.page.define(cmd)
 	return cmd
 }
 
@@ -185,29 +191,37 @@ const builtinImplementation = "the built-in implementation"
 // choose finds what is judged. The flags exclude each other.
 func (f *checkFlags) choose(c *check, command []string) error {
 	given := 0
-	for _, flag := range []string{f.http, f.mcp, f.asServer} {
+	for _, flag := range []string{f.http, f.mcp, f.page.url, f.asServer} {
 		if flag != "" {
 			given++
 		}
 	}
-	tools := f.http != "" || f.mcp != ""
+	served := f.http != "" || f.mcp != ""
+	tools := served || f.page.url != ""
 	switch {
 	case given > 1 || tools && command != nil:
-		return usage("--http, --mcp, --as-server and a command without it name different things to judge; valid: one of them")
+		return usage("--http, --mcp, --webmcp, --as-server and a command without it name different things to judge; valid: one of them")
 	case f.asServer != "" && f.asServer != "http" && f.asServer != "mcp":
 		return usage("--as-server=%s is no wire; valid: http, mcp", f.asServer)
 	case f.asServer != "" && command == nil:
 		return usage("--as-server judges a caller; valid: --as-server=%s -- AGENT…", f.asServer)
 	case len(f.tools) > 0 && !tools:
-		return usage("--tool names a served tool; valid: beside --http or --mcp")
-	case f.tokenFile != "" && !tools:
+		return usage("--tool names a served tool; valid: beside --http, --mcp or --webmcp")
+	case f.tokenFile != "" && !served:
 		return usage("--token-file is for the calls of tools; valid: beside --http, --mcp or --live")
 	case f.revision != "" && f.mcp == "":
 		return usage("--revision is one of MCP; valid: beside --mcp")
+	}
+	if err := f.page.permits(c.suites, f.tools); err != nil {
+		return err
+	}
+	switch {
 	case f.asServer != "":
 		return f.chooseCaller(c, command)
-	case tools:
+	case served:
 		return f.chooseTools(c)
+	case tools:
+		return f.chooseWebMCP(c)
 	}
 	c.subject, c.judged = oracle.Implementation, strings.Join(command, " ")
 	commandOf := func(*oracle.Suite) []string { return command }
@@ -246,11 +260,12 @@ func suites(names []string) ([]*oracle.Suite, error) {
 const maxSuite = 256 << 20
 
 func suite(name string) (*oracle.Suite, error) {
-	if slices.Contains(oracle.Names(), name) {
+	builtin := slices.Concat(oracle.Names(), oracle.BrowserNames())
+	if slices.Contains(builtin, name) {
 		return oracle.Builtin(name)
 	}
 	if filepath.Base(name) == name && filepath.Ext(name) == "" {
-		return nil, fmt.Errorf("no suite is named %s; valid: %s, or the path of a suite file", name, strings.Join(oracle.Names(), ", "))
+		return nil, fmt.Errorf("no suite is named %s; valid: %s, or the path of a suite file", name, strings.Join(builtin, ", "))
 	}
 	info, err := os.Stat(name)
 	if err != nil {

@@ -27,7 +27,7 @@ type liveFlags struct {
 var besideLive = []string{"url", "sandbox", "provoke", "restore"}
 
 // notLive are the flags that name something else to judge.
-var notLive = []string{"http", "mcp", "as-server", "tool", "revision"}
+var notLive = []string{"http", "mcp", "webmcp", "as-server", "tool", "revision"}
 
 func (f *liveFlags) define(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.contract, "live", "", "provoke the running application of `CONTRACT`, a file or a folder")

@@ -40,6 +40,7 @@ var layout = map[string][]string{
 	"drive/live":         {"drive/exec", "oracle"},
 	"drive/mcp":          {"drive", "drive/exec", "oracle"},
 	"drive/scripted":     {"drive/exec", "oracle"},
+	"drive/webmcp":       {"drive", "drive/exec", "drive/http", "oracle"},
 }
 
 // forTests are rooms that only the tests of the rooms below them may import

@@ -98,14 +98,9 @@ func (t *Tools) List(ctx context.Context) ([]drive.Tool, error) {
 
 // Call makes one call.
 func (t *Tools) Call(ctx context.Context, name string, input []byte, c *oracle.Condition, execution int) (oracle.ToolAnswer, error) {
-	header := nethttp.Header{}
-	if c != nil {
-		conditions, err := json.Marshal(c)
-		if err != nil {
-			return oracle.ToolAnswer{}, err
-		}
-		header.Set("Remit-Case", ascii(string(conditions)))
-		header.Set("Remit-Execution", strconv.Itoa(execution))
+	header, err := Conditions(c, execution)
+	if err != nil {
+		return oracle.ToolAnswer{}, err
 	}
 	path := "/v1/tools/" + url.PathEscape(name)
 	r, err := t.exchange(ctx, nethttp.MethodPost, path, header, input, drive.MaxAnswer+1) // and its newline
@@ -117,6 +112,22 @@ func (t *Tools) Call(ctx context.Context, name string, input []byte, c *oracle.C
 		return oracle.ToolAnswer{}, fmt.Errorf("POST %s%s: status %d%s: %w", t.base, path, r.status, r.location, err)
 	}
 	return answer, nil
+}
+
+// Conditions are the headers that set those of an execution, from 1; none for
+// nil.
+func Conditions(c *oracle.Condition, execution int) (nethttp.Header, error) {
+	header := nethttp.Header{}
+	if c == nil {
+		return header, nil
+	}
+	conditions, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	header.Set("Remit-Case", ascii(string(conditions)))
+	header.Set("Remit-Execution", strconv.Itoa(execution))
+	return header, nil
 }
 
 // received is what a server answered one request with.

@@ -1,0 +1,138 @@
+package webmcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"remit.example/drive"
+	drivehttp "remit.example/drive/http"
+	"remit.example/oracle"
+)
+
+// Tools are those that one page registers.
+type Tools struct {
+	browser *Browser
+	page    string
+	origin  *drivehttp.Tools
+	timeout time.Duration
+	open    *openPage // nil before the first call, and after one without an answer
+}
+
+// NewTools are the tools of the page at address. timeout bounds one call, or
+// one opening of the page; 0: drive.DefaultTimeout.
+func (b *Browser) NewTools(address string, timeout time.Duration) (*Tools, error) {
+	origin, err := Origin(address)
+	if err != nil {
+		return nil, err
+	}
+	timeout = cmp.Or(timeout, drive.DefaultTimeout)
+	served, err := drivehttp.New(origin, drivehttp.Options{Timeout: timeout})
+	if err != nil {
+		return nil, err
+	}
+	return &Tools{browser: b, page: address, origin: served, timeout: timeout}, nil
+}
+
+// Origin is that of a page: scheme, host and port.
+func Origin(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return "", fmt.Errorf("%q is no address of a page; valid: http or https without user, such as http://127.0.0.1:8080/", address)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
+
+// List lists the tools that the page has registered. What they promise is what
+// the page's origin lists at /v1/tools, if it lists any there.
+func (t *Tools) List(ctx context.Context) ([]drive.Tool, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	if err := t.ready(ctx); err != nil {
+		return nil, err
+	}
+	names, err := t.open.registered(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	served, err := t.origin.List(ctx)
+	if err != nil && !errors.Is(err, drive.ErrNoList) {
+		return nil, err
+	}
+	promises := map[string]string{}
+	for _, tool := range served {
+		promises[tool.Name] = tool.Promise
+	}
+	tools := make([]drive.Tool, len(names))
+	for i, name := range names {
+		tools[i] = drive.Tool{Name: name, Promise: promises[name]}
+	}
+	return tools, nil
+}
+
+// ready opens the page if it is not open.
+func (t *Tools) ready(ctx context.Context) (err error) {
+	if t.open == nil {
+		t.open, err = t.browser.open(ctx, t.page, nil)
+	}
+	return err
+}
+
+// Call makes one call through the page's executeTool. What the platform makes
+// of it without an answer is an error, and the page is opened anew for the next
+// call.
+func (t *Tools) Call(ctx context.Context, name string, input []byte, c *oracle.Condition, execution int) (oracle.ToolAnswer, error) {
+	limited, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	answer, err := t.call(limited, name, input, c, execution)
+	if err != nil && t.open != nil {
+		t.open.close()
+		t.open = nil
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("no answer within %s", t.timeout)
+	}
+	return answer, err
+}
+
+func (t *Tools) call(ctx context.Context, name string, input []byte, c *oracle.Condition, execution int) (oracle.ToolAnswer, error) {
+	if err := t.ready(ctx); err != nil {
+		return oracle.ToolAnswer{}, err
+	}
+	if _, err := t.open.registered(ctx, name); err != nil {
+		return oracle.ToolAnswer{}, err
+	}
+	header, err := drivehttp.Conditions(c, execution)
+	if err != nil {
+		return oracle.ToolAnswer{}, err
+	}
+	if err := t.open.setHeader(ctx, header); err != nil {
+		return oracle.ToolAnswer{}, err
+	}
+	o, err := t.open.observe(ctx, request{tool: name, input: input, patience: t.timeout})
+	if err != nil {
+		return oracle.ToolAnswer{}, err
+	}
+	return answerOf(o)
+}
+
+// answerOf is what a tool answered; an error where the platform has no answer.
+func answerOf(o Observed) (oracle.ToolAnswer, error) {
+	reading := Read(o)
+	if reading != Answered && reading != ApplicationFailure {
+		return oracle.ToolAnswer{}, fmt.Errorf("no answer: %s (%s%s)", reading, o.Error, o.Ended)
+	}
+	answer, err := drive.ReadAnswer([]byte(*o.Text))
+	answer.Failed = reading == ApplicationFailure
+	return answer, err
+}
+
+// Close closes the page.
+func (t *Tools) Close() {
+	if t.open != nil {
+		t.open.close()
+	}
+}
