@@ -76,8 +76,8 @@ func compareMember(f *findings, p comparison, want member, value jsontext.Value)
 		}
 		compareIDs(f, p, mustIDs(want.value), ids)
 	case "items":
-		var items []item
-		if err := json.Unmarshal(value, &items, json.RejectUnknownMembers(true)); err != nil {
+		items, ok := readItems(value)
+		if !ok {
 			p.add(f, "members", "items is %s; valid: a list of {id, rank}", clip(value.String()))
 			return
 		}
@@ -97,6 +97,31 @@ type item struct {
 	ID   string `json:"id"`
 	Rank int64  `json:"rank"`
 }
+
+// readItems decodes the items of an answer, and reports whether each has an id
+// and a rank, and nothing else.
+func readItems(value jsontext.Value) ([]item, bool) {
+	var raw []jsontext.Value
+	if err := json.Unmarshal(value, &raw); err != nil {
+		return nil, false
+	}
+	items := make([]item, len(raw))
+	for i, each := range raw {
+		m, err := membersOf(each)
+		if err != nil || len(m.compare(itemForm)) > 0 {
+			return nil, false
+		}
+		id, isText := m.text("id")
+		rank, whole := wholeNumber(m.get("rank"))
+		if !isText || !whole {
+			return nil, false
+		}
+		items[i] = item{id, rank}
+	}
+	return items, true
+}
+
+var itemForm = mustMembers([]byte(`{"id":"","rank":1}`))
 
 // mustIDs decodes a list that lint has accepted.
 func mustIDs(value jsontext.Value) (ids []string) {
@@ -124,16 +149,18 @@ func compareIDs(f *findings, p comparison, want, got []string) {
 // compareSets reports whether both lists hold the same ids, each once.
 func compareSets(f *findings, p comparison, want, got []string) bool {
 	before := len(f.list)
-	for i, id := range got {
+	seen := map[string]bool{}
+	for _, id := range got {
 		switch {
-		case slices.Contains(got[:i], id):
+		case seen[id]:
 			p.add(f, "repeats-an-item", "%s stands twice", clip(id))
 		case !slices.Contains(want, id):
 			p.add(f, "admits-non-match", "%s does not meet the filters", clip(id))
 		}
+		seen[id] = true
 	}
 	for _, id := range want {
-		if !slices.Contains(got, id) {
+		if !seen[id] {
 			p.add(f, "omits-match", "%s meets the filters and is left out", id)
 		}
 	}

@@ -13,6 +13,8 @@ const (
 	maxDetailed = 1000
 	// maxVoid bounds the faults of a harness that are reported one by one.
 	maxVoid = 20
+	// maxFindings bounds the rules that one case is said to break.
+	maxFindings = 50
 	// maxShown bounds what a report shows of one line, in code points.
 	maxShown = 2000
 )
@@ -115,7 +117,12 @@ type findings struct {
 	undecided []string
 }
 
+// add notes a rule that is broken. Beyond maxFindings a case has failed often
+// enough.
 func (f *findings) add(rule string, execution int, expected, got []byte, format string, args ...any) {
+	if len(f.list) == maxFindings {
+		return
+	}
 	f.list = append(f.list, Finding{
 		Rule: rule, Execution: execution, Expected: clip(string(expected)), Got: clip(string(got)),
 		Difference: fmt.Sprintf(format, args...), Clause: clause(f.contract, rule),

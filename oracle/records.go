@@ -72,6 +72,10 @@ func compareRecord(f *findings, p comparison, want envelope, answer ToolAnswer) 
 		p.add(f, "no-record", "%s", err)
 		return
 	}
+	if want.Record.Code == codeOK {
+		p.add(f, "record-code", "the tool answered with a failure, expected OK")
+		return
+	}
 	for _, member := range []struct {
 		rule, name string
 		expected   any
@@ -127,8 +131,11 @@ func (s *Suite) JudgeAnswer(o *Outcome, at int, answer ToolAnswer) {
 	f := &findings{contract: s.Contract}
 	literal := c.Oracle[0]
 	body := answer.Body
-	if want, _ := membersOf(literal); mustText(want, "status") == statusInvalid {
+	switch want, _ := membersOf(literal); {
+	case mustText(want, "status") == statusInvalid:
 		body = s.leading(f, literal, answer)
+	case answer.Failed:
+		f.add("wire-failure", 0, literal, answer.Body, "the answer is marked as a failure, and %s is none", mustText(want, "status"))
 	}
 	if len(f.list) == 0 {
 		compareAnswer(f, comparison{want: literal, got: body})
@@ -159,21 +166,36 @@ func (s *Suite) leading(f *findings, literal jsontext.Value, answer ToolAnswer) 
 		p.add(f, "wire-failure", "%s", err)
 		return answer.Body
 	}
-	want, _ := membersOf(literal)
-	for _, m := range rest {
-		if want.get(m.name) != nil {
-			p.add(f, "wire-failure", "%s is repeated", m.name)
-		}
+	for _, fault := range rest.compare(failureForm) {
+		p.add(f, "wire-failure", "%s", fault)
 	}
 	sentence, _ := rest.text("error")
 	code, _ := rest.text("code")
-	if retryable := rest.get("retryable"); sentence == "" || code == "" || kind(retryable) != 'f' {
-		p.add(f, "wire-failure", "error, code and retryable are not a text, a text and a Boolean")
+	if sentence == "" || code == "" || rest.get("retryable").Kind() != 'f' {
+		p.add(f, "wire-failure", "error and code are not texts, or retryable is not false")
 	}
-	if record, err := v1Members(answer.Record); err != nil {
+	record, err := v1Members(answer.Record)
+	if err != nil {
 		p.add(f, "wire-failure", "%s", err)
-	} else if inside, _ := record.text("code"); inside != code || code != codeInvalid {
+		return literal
+	}
+	want, _ := membersOf(literal)
+	for _, member := range []struct {
+		name     string
+		expected jsontext.Value
+	}{
+		{"code", jsontext.Value(`"` + codeInvalid + `"`)}, {"field", want.get("field")}, {"retry_after_ms", jsontext.Value("null")},
+	} {
+		if got := record.get(member.name); !same(got, member.expected) {
+			p.add(f, "wire-failure", "%s of the record is %s, expected %s", member.name, clip(got.String()), member.expected)
+		}
+	}
+	if code != codeInvalid {
 		p.add(f, "wire-failure", "the code is %s, expected %s", clip(code), codeInvalid)
 	}
 	return literal
 }
+
+// failureForm has the members that a failed answer goes on with, and no other:
+// each would claim something besides.
+var failureForm = mustMembers([]byte(`{"error":"","code":"","retryable":false,"recovery":{}}`))

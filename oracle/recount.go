@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -33,21 +34,21 @@ func Recount(file string, traces io.Reader) (*Totals, error) {
 	for lines.Scan() {
 		number++
 		if err := r.line(lines.Bytes()); err != nil {
-			r.faults = append(r.faults, fmt.Errorf("%s:%d: %w", file, number, err))
+			r.fault("%s:%d: %w", file, number, err)
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		r.faults = append(r.faults, fmt.Errorf("%s:%d: a trace line has at most %d bytes", file, number+1, maxLine))
+		r.fault("%s:%d: a trace line has at most %d bytes", file, number+1, maxLine)
 	} else if lines.Err() != nil {
 		return nil, lines.Err()
 	}
 	if number == 0 {
-		r.faults = append(r.faults, fmt.Errorf("%s: it has no traces", file))
+		r.fault("%s: it has no traces", file)
 	}
-	if n := len(r.faults); n > maxVoid {
-		r.faults = append(r.faults[:maxVoid], fmt.Errorf("and %d more faulty lines", n-maxVoid))
+	if r.faulty > maxVoid {
+		r.faults = append(r.faults, fmt.Errorf("and %d more faulty lines", r.faulty-maxVoid))
 	}
-	if len(r.faults) > 0 {
+	if r.faulty > 0 {
 		return nil, errors.Join(r.faults...)
 	}
 	r.end()
@@ -58,7 +59,15 @@ type recount struct {
 	totals *Totals
 	seen   map[string]bool // cases whose lines have begun
 	last   *trace          // the line before
-	faults []error
+	faults []error         // the first of them
+	faulty int             // how many there are
+}
+
+// fault notes a faulty line.
+func (r *recount) fault(format string, args ...any) {
+	if r.faulty++; r.faulty <= maxVoid {
+		r.faults = append(r.faults, fmt.Errorf(format, args...))
+	}
 }
 
 func (r *recount) line(text []byte) error {
@@ -78,7 +87,17 @@ func (r *recount) line(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("not a trace line: %w", err)
 	}
+	if t.Disposition != nil && !slices.Contains(endings, *t.Disposition) {
+		return fmt.Errorf("%.80q is no disposition; valid: %s, or null", *t.Disposition, strings.Join(endings, ", "))
+	}
 	return r.count(t)
+}
+
+// endings are the dispositions of recovery-v2, which include those of
+// recovery-v1; the list is closed.
+var endings = []string{
+	"success", "needs_input", "needs_auth", "retry_exhausted", "retry_later",
+	"quota_exhausted", "refused", "unknown", "outcome_unknown", "cancelled",
 }
 
 // traceForm has the members of a trace line, with values of their types.
@@ -88,9 +107,9 @@ func (r *recount) count(t trace) error {
 	first := r.last == nil || r.last.Case != t.Case
 	switch {
 	case first && r.seen[t.Case]:
-		return fmt.Errorf("the lines of case %s do not stand together", t.Case)
+		return fmt.Errorf("the lines of case %q do not stand together", t.Case)
 	case first && t.Execution != 1, !first && t.Execution != r.last.Execution+1:
-		return fmt.Errorf("case %s: execution %d is out of order; they are numbered 1, 2, 3", t.Case, t.Execution)
+		return fmt.Errorf("case %q: execution %d is out of order; they are numbered 1, 2, 3", t.Case, t.Execution)
 	}
 	if first {
 		r.end()
@@ -109,6 +128,7 @@ func (r *recount) count(t trace) error {
 func (r *recount) kind(t trace) *int {
 	before, unchanged := r.last, same(r.last.Input, t.Input)
 	switch {
+	case before.Disposition != nil: // the case had ended
 	case before.Action == "wait_and_retry" && unchanged && before.AuthOK == t.AuthOK:
 		return &r.totals.AvailabilityRetries
 	case before.Action == "request_correction" && !unchanged && before.AuthOK == t.AuthOK:

@@ -11,7 +11,7 @@ import (
 func (r *Report) JSON(w io.Writer) error { return writeJSON(w, r) }
 
 func writeJSON(w io.Writer, value any) error {
-	return json.MarshalWrite(w, value, jsontext.WithIndent("  "), json.Deterministic(true))
+	return json.MarshalWrite(w, value, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 }
 
 // SARIF writes the failed cases as SARIF 2.1.0, one result a finding. A case

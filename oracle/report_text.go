@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // The text shows so many failed cases, and reasons for a void run, of a suite.
@@ -77,9 +78,9 @@ func (s *SuiteReport) counts(b *strings.Builder) {
 
 func (c *CaseFailure) text(b *strings.Builder, suite string) {
 	first := c.Findings[0]
-	fmt.Fprintf(b, "FAIL %s %s: %s\n", suite, c.Case, first.Rule)
+	fmt.Fprintf(b, "FAIL %s %s: %s\n", suite, printable(c.Case), first.Rule)
 	fmt.Fprintf(b, "  expected    %s\n  got         %s\n  difference  %s\n  clause      %s\n  case        %s\n",
-		orNothing(first.Expected), orNothing(first.Got), first.where(), first.Clause, c.Why)
+		orNothing(first.Expected), orNothing(first.Got), first.where(), first.Clause, printable(c.Why))
 	var also []string
 	for _, f := range c.Findings[1:] {
 		if f.Rule != first.Rule && !slices.Contains(also, f.Rule) {
@@ -109,7 +110,7 @@ func (f *Finding) where() string {
 // printable keeps what is judged from moving the cursor of a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
 			return '�'
 		}
 		return r

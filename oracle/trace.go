@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"errors"
+	"math"
 	"slices"
 	"strconv"
 
@@ -162,13 +164,23 @@ func kind(value jsontext.Value) jsontext.Kind {
 	return value.Kind()
 }
 
-// wholeNumber reads a number without a fraction, however it is written.
+// wholeNumber reads a number without a fraction, however it is written. One
+// that is out of range is the largest or smallest there is.
 func wholeNumber(value jsontext.Value) (int64, bool) {
 	if value.Kind() != '0' {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(string(canonical(value)), 10, 64)
-	return n, err == nil
+	if n, err := strconv.ParseInt(string(canonical(value)), 10, 64); err == nil {
+		return n, true
+	}
+	large, err := strconv.ParseFloat(string(value), 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange), large != math.Trunc(large):
+		return 0, false
+	case large < 0:
+		return math.MinInt64, true
+	}
+	return math.MaxInt64, true
 }
 
 // firstByte shows both lines from the first byte in which they differ.
