@@ -16,6 +16,9 @@ export async function call(target: Target, input: unknown, signal: AbortSignal |
   const { tool, failures } = target;
   try {
     const body = bodyOf(input);
+    if (body === undefined) {
+      return failure(failures.unreadable);
+    }
     const refused = refusal(body, tool.inputSchema, tool.refusals);
     if (refused !== undefined) {
       return failure(refused);
@@ -26,9 +29,16 @@ export async function call(target: Target, input: unknown, signal: AbortSignal |
   }
 }
 
-/** The JSON of an input: older browsers and polyfills may give it as text, whose bytes stay. */
-function bodyOf(input: unknown): string {
-  return typeof input === "string" ? input : JSON.stringify(input ?? {});
+/** The JSON of an input, undefined where it has none: older browsers and polyfills may give it as text, whose bytes stay. */
+function bodyOf(input: unknown): string | undefined {
+  if (typeof input === "string") {
+    return input;
+  }
+  try {
+    return JSON.stringify(input === undefined ? {} : input) as string | undefined;
+  } catch {
+    return undefined; // a cycle, or a number without a form in JSON
+  }
 }
 
 async function send({ failures, address }: Target, body: string, signal: AbortSignal | undefined): Promise<Remit.Answer> {

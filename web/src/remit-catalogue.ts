@@ -7,6 +7,8 @@ import type { Refusals, Schema } from "./remit-judge";
 export interface Failures {
   /** No answer arrived, or none that can be read. */
   readonly lost: string;
+  /** The input cannot be written as JSON. */
+  readonly unreadable: string;
   /** Cancelled before it was sent. */
   readonly unsent: string;
   /** Cancelled after it was sent. */

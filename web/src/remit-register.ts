@@ -34,7 +34,7 @@ async function registerAll(context: WebMCP.ModelContext, tools: readonly Remit.T
   await Promise.all(
     tools.map(async (tool) => {
       try {
-        await context.registerTool(tool as WebMCP.ModelContextTool, { signal });
+        await context.registerTool(tool, { signal });
         names.push(tool.name);
       } catch (reason) {
         left.push({ name: tool.name, reason: String(reason) });

@@ -21,6 +21,7 @@ const waitMS = 1000
 // one effect.
 type failures struct {
 	Lost         string `json:"lost"`
+	Unreadable   string `json:"unreadable"`
 	Unsent       string `json:"unsent"`
 	Cancelled    string `json:"cancelled"`
 	Broken       string `json:"broken"`
@@ -33,6 +34,10 @@ type failures struct {
 func failuresOf(t *tool.Tool) failures {
 	body := func(a tool.Answer) string { return string(a.Body) }
 	f := failures{
+		Unreadable: body(t.Ended(&record.Record{
+			Code: record.InvalidArgument, Message: "The input must be one JSON object; it cannot be written as JSON.",
+			Fields: []record.Field{{Reason: "malformed", Accepted: "object"}},
+		})),
 		Unsent: body(t.Fail(&record.Record{Code: cancelled, Outcome: notApplied(t), Message: "The caller cancelled the call; it was not sent."})),
 		Busy: body(t.Ended(&record.Record{
 			Code: record.TempUnavailable, RetryAfterMS: new(int64(waitMS)), WaitKind: record.Outage, Outcome: notApplied(t),
