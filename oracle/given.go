@@ -1,7 +1,9 @@
 package oracle
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -118,6 +120,27 @@ func readTrace(line []byte) trace {
 		panic(err)
 	}
 	return t
+}
+
+// traceForm has the members of a trace line, with values of their types.
+var traceForm = mustMembers([]byte(`{"case":"","execution":1,"input":{},"auth_ok":true,"code":"","action":"","at_ms":0,"disposition":null}`))
+
+// strictTrace decodes a line that has each member once, of its type, and no
+// other.
+func strictTrace(line []byte) (trace, error) {
+	m, err := membersOf(line)
+	if err != nil {
+		return trace{}, err
+	}
+	if faults := m.compare(traceForm); len(faults) > 0 {
+		return trace{}, errors.New(strings.Join(faults, ", "))
+	}
+	for _, each := range traceForm {
+		if value := m.get(each.name); !typeFits(each, value) {
+			return trace{}, fmt.Errorf("%s is %s, which is of the wrong type", each.name, clip(value.String()))
+		}
+	}
+	return parseTrace(line)
 }
 
 func parseTrace(line []byte) (trace, error) {

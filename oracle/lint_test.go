@@ -103,11 +103,11 @@ func TestLint(t *testing.T) {
 		{"a response too few", "recovery-v1", func(s *oracle.Suite) {
 			c := of(s, "temporary-persistent")
 			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"TEMP_UNAVAILABLE",`, ``, 1))
-		}, []string{"case temporary-persistent: 3 executions reach the dependency and responses has 2 entries"}},
+		}, []string{"case temporary-persistent: execution 3 reaches the dependency and responses has no entry 3 for it"}},
 		{"no response for a success", "recovery-v1", func(s *oracle.Suite) {
 			c := of(s, "immediate-success")
 			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"OK"`, ``, 1))
-		}, []string{"case immediate-success: 1 executions reach the dependency and responses has 0 entries"}},
+		}, []string{"case immediate-success: execution 1 reaches the dependency and responses has no entry 1 for it"}},
 		{"a response too many", "recovery-v1", func(s *oracle.Suite) {
 			c := of(s, "immediate-success")
 			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"OK"`, `"OK","OK"`, 1))
@@ -125,6 +125,53 @@ func TestLint(t *testing.T) {
 		}, []string{"case auth-renewed: record 2 is not that of its execution"}},
 		{"a record without a code", "recovery-v1", func(s *oracle.Suite) { replace(of(s, "auth-renewed").Records[1:], `"OK"`, `""`) }, []string{"case auth-renewed: record 2 is not that of its execution"}},
 		{"a record of another code", "recovery-v1", func(s *oracle.Suite) { replace(of(s, "auth-renewed").Records[1:], `"OK"`, `"ODDITY"`) }, []string{"case auth-renewed: record 2 has code ODDITY and the trace OK"}},
+
+		// What a case says of itself must hold together: an honest subject would
+		// fail by it otherwise.
+		{"another wait in a record", "recovery-v1", func(s *oracle.Suite) {
+			replace(of(s, "temporary-then-ok").Records, "1000", "20")
+		}, []string{"case temporary-then-ok: record 1 has another field or wait"}},
+		{"another time", "recovery-v1", func(s *oracle.Suite) { replace(of(s, "temporary-then-ok").Oracle, `"at_ms":1000`, `"at_ms":999`) }, []string{"case temporary-then-ok: execution 2 has input"}},
+		{"a response that is refused", "recovery-v1", func(s *oracle.Suite) {
+			c := of(s, "immediate-success")
+			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"OK"`, `"ACCESS_DENIED"`, 1))
+		}, []string{"case immediate-success: execution 1 has the code OK, and its conditions give ACCESS_DENIED"}},
+		{"a valid input that is refused", "recovery-v1", func(s *oracle.Suite) {
+			c := of(s, "invalid-unchanged")
+			c.Line = jsontext.Value(strings.Replace(string(c.Line), "ship104", "SHIP-104", 1))
+			replace(c.Oracle, "ship104", "SHIP-104")
+		}, []string{"case invalid-unchanged: execution 1 reaches the dependency"}},
+		{"an authentication that nobody renewed", "recovery-v1", func(s *oracle.Suite) {
+			c := of(s, "auth-renewed")
+			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"renewal":true`, `"renewal":false`, 1))
+		}, []string{"case auth-renewed: execution 2 has the code OK, and its conditions give AUTH_REQUIRED"}},
+		{"a correction that nobody supplied", "recovery-v1", func(s *oracle.Suite) {
+			c := of(s, "invalid-corrected")
+			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"correction":{"shipment_ref":"SHIP-104"}`, `"correction":{"shipment_ref":"SHIP-105"}`, 1))
+		}, []string{"case invalid-corrected: execution 2 has input"}},
+		{"a negative wait", "recovery-v1-extended", func(s *oracle.Suite) {
+			c := of(s, "dependency-refuses-after-a-wait")
+			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"retry_after_ms":20`, `"retry_after_ms":-5`, 1))
+		}, []string{"case dependency-refuses-after-a-wait: a wait of -5 ms"}},
+		{"a wait beyond any clock", "recovery-v1-extended", func(s *oracle.Suite) {
+			c := of(s, "dependency-refuses-after-a-wait")
+			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"retry_after_ms":20`, `"retry_after_ms":10000000000000`, 1))
+		}, []string{"case dependency-refuses-after-a-wait: a wait of 10000000000000 ms"}},
+		{"no wait", "recovery-v1-extended", func(s *oracle.Suite) {
+			c := of(s, "dependency-refuses-after-a-wait")
+			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"retry_after_ms":20`, `"retry_after_ms":null`, 1))
+		}, []string{"case dependency-refuses-after-a-wait: TEMP_UNAVAILABLE states no wait"}},
+		{"a record without a member", "recovery-v1", func(s *oracle.Suite) {
+			replace(of(s, "access-denied").Records, `"field":null,`, "")
+		}, []string{"case access-denied: record 1 is not that of its execution"}},
+		{"a trace of null", "recovery-v1", func(s *oracle.Suite) {
+			replace(of(s, "access-denied").Oracle, `"at_ms":0`, `"at_ms":null`)
+		}, []string{"case access-denied: oracle line 1: at_ms is null, which is of the wrong type"}},
+		{"an item that is a number", "catalogue-v1", func(s *oracle.Suite) { s.Fixture.Items[0] = jsontext.Value("1") }, []string{"item 1 of the fixture has no id"}},
+		{"missing that is no list", "catalogue-v1", func(s *oracle.Suite) {
+			replace(of(s, "U1").Oracle, `["colour_accuracy_evidence"]`, `"colour_accuracy_evidence"`)
+		}, []string{"case U1: missing is no list of texts", "case U1: missing is"}},
+		{"a rank that is a text", "catalogue-v1", func(s *oracle.Suite) { replace(of(s, "R1").Oracle, `"rank":1`, `"rank":"1"`) }, []string{"case R1: items is no list of {id, rank}"}},
 
 		{"the name of a control", "recovery-v1", func(s *oracle.Suite) { s.Controls[0].Name = "A" }, []string{`control "A": its name is taken, or is not of small letters, digits and hyphens`}},
 		{"two controls of a name", "recovery-v1", func(s *oracle.Suite) { s.Controls[1].Name = s.Controls[0].Name }, []string{`control "retries-a-refusal": its name is taken, or is not of small letters, digits and hyphens`}},

@@ -26,6 +26,18 @@ func parseEnvelope(line []byte) (envelope, error) {
 	return e, err
 }
 
+// The members of an envelope line, and of the record in it.
+var (
+	envelopeForm   = mustMembers([]byte(`{"case":"","execution":1,"record":{},"message_names":[]}`))
+	envelopeRecord = mustMembers([]byte(`{"code":"","field":null,"retry_after_ms":null}`))
+)
+
+// recordOf are the members of the record in an envelope line.
+func recordOf(line jsontext.Value) members {
+	m, _ := membersOf(mustMembers(line).get("record"))
+	return m
+}
+
 // ToolAnswer is what a tool answered one execution with.
 type ToolAnswer struct {
 	Failed bool

@@ -71,19 +71,7 @@ func (r *recount) fault(format string, args ...any) {
 }
 
 func (r *recount) line(text []byte) error {
-	m, err := membersOf(text)
-	if err != nil {
-		return fmt.Errorf("not a trace line: %w", err)
-	}
-	if faults := m.compare(traceForm); len(faults) > 0 {
-		return fmt.Errorf("not a trace line: %s", strings.Join(faults, ", "))
-	}
-	for _, each := range traceForm {
-		if value := m.get(each.name); !typeFits(each, value) {
-			return fmt.Errorf("not a trace line: %s is %s, which is of the wrong type", each.name, clip(value.String()))
-		}
-	}
-	t, err := parseTrace(text)
+	t, err := strictTrace(text)
 	if err != nil {
 		return fmt.Errorf("not a trace line: %w", err)
 	}
@@ -99,9 +87,6 @@ var endings = []string{
 	"success", "needs_input", "needs_auth", "retry_exhausted", "retry_later",
 	"quota_exhausted", "refused", "unknown", "outcome_unknown", "cancelled",
 }
-
-// traceForm has the members of a trace line, with values of their types.
-var traceForm = mustMembers([]byte(`{"case":"","execution":1,"input":{},"auth_ok":true,"code":"","action":"","at_ms":0,"disposition":null}`))
 
 func (r *recount) count(t trace) error {
 	first := r.last == nil || r.last.Case != t.Case
