@@ -159,6 +159,11 @@ func (b *Browser) Address() (string, error) {
 
 // Close ends the browser with all its processes, and removes its profile.
 func (b *Browser) Close() {
+	// A browser that is killed leaves the folder of its socket behind, which a
+	// link in its profile names.
+	if socket, err := os.Readlink(filepath.Join(b.profile, "SingletonSocket")); err == nil && strings.HasPrefix(filepath.Base(filepath.Dir(socket)), "org.chromium.") {
+		defer os.RemoveAll(filepath.Dir(socket))
+	}
 	b.end()
 	for deadline := time.Now().Add(removeTime); os.RemoveAll(b.profile) != nil && time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond) // a process that is being killed may still write there
