@@ -26,7 +26,7 @@ const checkLong = `Judge an implementation, tools or a caller against a frozen s
 Without a SUITE, the built-in implementation is judged on every suite in two
 fresh processes, and every control and mutant must be rejected. SUITE is
 recovery-v1, catalogue-v1, recovery-v1-extended, catalogue-v1-extended,
-platform-v1 or the path of a suite file. What is judged:
+platform-v1, browser-v1 or the path of a suite file. What is judged:
 
   remit check SUITE -- CMD…           a program: case lines in, result lines out
   remit check SUITE --http URL        tools at URL/v1/tools/NAME
@@ -34,6 +34,7 @@ platform-v1 or the path of a suite file. What is judged:
   remit check SUITE --webmcp URL      tools that a page registers, in Chromium
   remit check platform-v1 --webmcp URL
                                       what is made of calls that a browser fails
+  remit check browser-v1 RECORDING    what an agent did in a browser
   remit check SUITE --as-server=http|mcp -- AGENT…
                                       a caller: what it does with each failure
   remit check --live CONTRACT --url URL --sandbox
@@ -50,8 +51,11 @@ An application is sent each tool's example, effects included, and what its
 contract refuses. --provoke says by which command a token has expired, access is
 refused or a dependency fails; what is not provoked is reported as unchecked.
 
+A recording is one of remit record. Tool selection and the final answer are
+checked apart from each other; a final answer that cannot be read is unchecked.
+
 Exit codes: 0 conforms, 1 violates, 2 wrong usage or input, 3 the harness
-failed, whatever the format of the report.`
+failed or an answer is unchecked, whatever the format of the report.`
 
 const checkExample = `  remit check
   remit check recovery-v1 -- python3 examples/other-languages/recovery_v1.py
@@ -59,6 +63,7 @@ const checkExample = `  remit check
   remit check catalogue-v1 --mcp http://127.0.0.1:8080/mcp --tool search=search_lights
   remit check recovery-v1 --webmcp http://127.0.0.1:8080
   remit check recovery-v1 --as-server=http -- ./agent --quiet
+  remit check browser-v1 run.jsonl --report html > run.html
   remit check --live shop/contract.yaml --url http://127.0.0.1:8080 --sandbox --token-file token.txt
   remit check --report sarif > remit.sarif`
 
@@ -84,7 +89,7 @@ var reports = map[string]func(*oracle.Report, io.Writer) error{
 func newCheck() *cobra.Command {
 	var flags checkFlags
 	cmd := &cobra.Command{
-		Use:     "check [SUITE] [-- CMD…]",
+		Use:     "check [SUITE [RECORDING]] [-- CMD…]",
 		Short:   "Judge an implementation, tools or a caller against a frozen suite",
 		Long:    checkLong,
 		Example: checkExample,
@@ -169,13 +174,13 @@ func (f *checkFlags) plan(args []string, dash int) (*check, error) {
 			return nil, usage("nothing stands after --; valid: the command to judge and its arguments")
 		}
 	}
-	if len(args) > 1 {
-		return nil, usage("check takes one suite and got %s; a command to judge stands after --", strings.Join(args, ", "))
-	}
 	c := &check{}
 	var err error
-	if c.suites, err = suites(args); err != nil {
+	if c.suites, err = suites(args[:min(len(args), 1)]); err != nil {
 		return nil, badInput(err)
+	}
+	if recorded, err := f.chooseRecording(c, args, command); recorded || err != nil {
+		return c, err
 	}
 	if err := f.choose(c, command); err != nil {
 		return nil, err

@@ -39,6 +39,7 @@ var layout = map[string][]string{
 	"drive/http":         {"drive", "oracle"},
 	"drive/live":         {"drive/exec", "oracle"},
 	"drive/mcp":          {"drive", "drive/exec", "oracle"},
+	"drive/recorder":     {"drive/exec", "drive/webmcp", "oracle"},
 	"drive/scripted":     {"drive/exec", "oracle"},
 	"drive/webmcp":       {"drive", "drive/exec", "drive/http", "oracle"},
 }

@@ -96,7 +96,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
-	root.AddCommand(newServe(), newCall(), newReplay(), newCheck(), newRecount(), newContract(), newExplain(), newInit(), newVersion())
+	root.AddCommand(newServe(), newCall(), newReplay(), newCheck(), newRecord(), newRecount(), newContract(), newExplain(), newInit(), newVersion())
 	return root
 }
 
