@@ -81,7 +81,7 @@ func (f *checkFlags) platformRun(page string) inBrowser {
 	return func(ctx context.Context, b *webmcp.Browser, s *oracle.Suite, p *progress) (*oracle.Outcome, error) {
 		return webmcp.JudgePlatform(ctx, b, s, webmcp.Platform{
 			Page: page, Timeout: f.timeout,
-			Progress: func(at int, name string) { p.show("%s: case %d of %d, %s", s.Name, at, len(s.Cases), name) },
+			Progress: func(done int) { p.show("%s: %d of %d cases", s.Name, done, len(s.Cases)) },
 		})
 	}
 }

@@ -74,9 +74,20 @@ func (p *openPage) load(ctx context.Context, address string, header http.Header)
 	case err != nil:
 		return fmt.Errorf("%s did not load: %w", address, err)
 	case answer != nil && answer.Status != http.StatusOK:
-		return fmt.Errorf("%s: status %d; valid: 200", address, answer.Status)
+		return &statusError{address, answer.Status}
 	}
 	return nil
+}
+
+// statusError is that of a page which the server does not have.
+type statusError struct {
+	address string
+	status  int64
+}
+
+// Error says which status would be valid.
+func (e *statusError) Error() string {
+	return fmt.Sprintf("%s: status %d; valid: 200", e.address, e.status)
 }
 
 // setHeader makes every request of the page carry header, and no other besides
@@ -141,15 +152,18 @@ func (p *openPage) names(ctx context.Context) ([]string, error) {
 // registered waits until the page has registered the tool of a name, or until
 // its list stays as it is, and gives the list.
 func (p *openPage) registered(ctx context.Context, name string) ([]string, error) {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, registerTime)
 	defer cancel()
 	var before []string
-	since := time.Now()
+	since := began
 	for {
 		names, err := p.names(ctx)
 		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return nil, fmt.Errorf("the page registered no tool within %s", time.Since(began).Round(time.Second))
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("the page registered no tool within %s", registerTime)
+			return nil, ctx.Err()
 		case err != nil:
 			return nil, err
 		case slices.Contains(names, name):

@@ -6,21 +6,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"remit.example/oracle"
 )
 
-// DefaultPatience is how long a call of platform-v1 may last once it has begun.
-const DefaultPatience = 3 * time.Second
+const (
+	// DefaultPatience is how long a call of platform-v1 may last once it has begun.
+	DefaultPatience = 3 * time.Second
+	// maxPages is how many cases run at once, each in a page of its own.
+	maxPages = 4
+)
 
-// Platform configures how platform-v1 is run.
+// Platform configures how a platform suite is run.
 type Platform struct {
 	Page     string        // the address of the page whose tools fail
-	Timeout  time.Duration // of opening a page and of a call that does not begin
+	Timeout  time.Duration // of one case; it ends a call that does not begin
 	Patience time.Duration // of a call that has begun; 0: DefaultPatience
-	// Progress is told the place of each case, from 1, before it is run.
-	Progress func(at int, name string)
+	// Progress is told after each case how many are done, one at a time.
+	Progress func(done int)
 }
 
 // JudgePlatform makes every call of a platform suite, each in a page of its
@@ -28,39 +35,74 @@ type Platform struct {
 // error says why nothing is: a browser that cannot be driven, a page that is
 // not the sandbox's, or that ctx has ended.
 func JudgePlatform(ctx context.Context, b *Browser, s *oracle.Suite, options Platform) (*oracle.Outcome, error) {
+	observed, err := b.observeAll(ctx, s, options)
+	if err != nil {
+		return nil, err
+	}
 	var lines bytes.Buffer
-	for i := range s.Cases {
-		call := s.Cases[i].Call()
-		options.Progress(i+1, call.Case)
-		r, err := b.reading(ctx, call, options)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", call.Case, err)
-		}
-		lines.Write(r.Line())
+	for i, o := range observed {
+		lines.Write(readingOf(s.Cases[i].Call(), Read(o), o.Begun).Line())
 	}
 	return s.Judge(&lines)
 }
 
-// reading makes one call in a page of its own.
-func (b *Browser) reading(ctx context.Context, call oracle.Call, options Platform) (oracle.Reading, error) {
+// observeAll gathers the facts of every call.
+func (b *Browser) observeAll(ctx context.Context, s *oracle.Suite, options Platform) ([]Observed, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		all     = make([]Observed, len(s.Cases))
+		next    atomic.Int64
+		done    int
+		telling sync.Mutex
+		pages   sync.WaitGroup
+	)
+	one := func(i int) {
+		call := s.Cases[i].Call()
+		o, err := b.observeCase(ctx, call, options)
+		if err != nil {
+			cancel(fmt.Errorf("%s: %w", call.Case, err))
+			return
+		}
+		telling.Lock()
+		defer telling.Unlock()
+		all[i] = o
+		done++
+		options.Progress(done)
+	}
+	for range maxPages {
+		pages.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(all)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				one(int(i))
+			}
+		})
+	}
+	pages.Wait()
+	return all, context.Cause(ctx)
+}
+
+// observeCase makes one call in a page of its own.
+func (b *Browser) observeCase(ctx context.Context, call oracle.Call, options Platform) (Observed, error) {
 	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
 	defer cancel()
 	// The page prepares what belongs to one tool by its fragment.
 	p, err := b.open(ctx, options.Page+"#"+call.Tool, nil)
+	if missing, ok := errors.AsType[*statusError](err); ok && missing.status == http.StatusNotFound {
+		return Observed{}, fmt.Errorf("%s is not served; valid: a server that was started as remit serve --sandbox", options.Page)
+	}
 	if err != nil {
-		return oracle.Reading{}, err
+		return Observed{}, err
 	}
 	defer p.close()
-	if !p.protocol {
-		return oracle.Reading{}, errors.New("the browser's debugging protocol has no domain WebMCP, which counts executions; valid: Chromium 156 or later")
-	}
 	if _, err := p.registered(ctx, call.Tool); err != nil {
-		return oracle.Reading{}, err
+		return Observed{}, err
 	}
-	o, err := p.observe(ctx, request{
+	if !p.protocol {
+		return Observed{}, errors.New("the browser's debugging protocol has no domain WebMCP, which counts executions; valid: Chromium 156 or later")
+	}
+	return p.observe(ctx, request{
 		tool: call.Tool, input: call.Input, protocol: call.Through == "invokeTool",
 		stops: call.Caller == "aborts", earlier: call.Caller == "calls a tool of an earlier list",
 		patience: cmp.Or(options.Patience, DefaultPatience),
 	})
-	return readingOf(call, o), err
 }

@@ -41,11 +41,14 @@ type Observed struct {
 	Exception string // what the browser shows of the exception, its stack included
 }
 
-// tests decide a reading: the first that holds.
-var tests = []struct {
+// sign is what a reading is told by.
+type sign struct {
 	reading string
 	holds   func(o Observed) bool
-}{
+}
+
+// signs decide a reading: the first that holds.
+var signs = []sign{
 	{UnloadedDocument, func(o Observed) bool { return o.Gone }},
 	{Hung, func(o Observed) bool { return o.Late }},
 	{Aborted, func(o Observed) bool { return o.Stopped && (o.Error == "AbortError" || o.Ended == "Canceled") }},
@@ -68,10 +71,12 @@ var (
 )
 
 // Read decides what the facts of a call mean.
-func Read(o Observed) string {
-	for _, test := range tests {
-		if test.holds(o) {
-			return test.reading
+func Read(o Observed) string { return readBy(signs, o) }
+
+func readBy(signs []sign, o Observed) string {
+	for _, s := range signs {
+		if s.holds(o) {
+			return s.reading
 		}
 	}
 	return Unknown
@@ -111,8 +116,8 @@ func Disposition(reading, effect string) string {
 }
 
 // readingOf is the result of a case.
-func readingOf(call oracle.Call, o Observed) oracle.Reading {
-	r := oracle.Reading{Case: call.Case, Reading: Read(o), Executions: o.Begun}
+func readingOf(call oracle.Call, reading string, executions int) oracle.Reading {
+	r := oracle.Reading{Case: call.Case, Reading: reading, Executions: executions}
 	if end := Disposition(r.Reading, call.Effect); end != "" {
 		r.Disposition = &end
 	}
