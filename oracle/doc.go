@@ -47,9 +47,10 @@
 // # A verdict
 //
 // A case passes if its results are the oracle's, byte for byte, and fails
-// otherwise, with every rule that it breaks. It fails by one of them: by what
-// was done after the end if anything was, else by the first line that differs,
-// and there by the first in the order of [Rules]. Results that cannot be attributed to a case of
+// otherwise, with every rule that it breaks, 50 at most. It fails by one of
+// them: by the numbering, without which its lines cannot be told apart, else by
+// what was done after the end if anything was, else by the first line that
+// differs, and there by the first in the order of [Rules]. Results that cannot be attributed to a case of
 // the suite, a case without a line and cases out of order fail no case: they
 // make the run void (exit code 3), as do a suite that its own hash or lint
 // rejects, a control that is accepted or rejected by another rule than its

@@ -56,6 +56,8 @@ type Outcome struct {
 	// Continued counts the calls after the first that a caller made in its
 	// cases, and Permitted those that it might have made.
 	Continued, Permitted int
+	// NoCalls counts a caller's requests that were no calls of the tool.
+	NoCalls int
 	// Checks are the verdicts of the checks that one case is held to apart from
 	// each other; nil where a case is one check.
 	Checks []CheckCount

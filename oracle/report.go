@@ -155,19 +155,20 @@ func (s *Suite) unchecked(subject Subject, o *Outcome) []Unchecked {
 	for _, c := range s.Cases {
 		executions += len(c.Oracle)
 	}
+	var open []Unchecked
 	switch subject {
 	case Tools, NativeTools:
-		return []Unchecked{
+		open = []Unchecked{
 			{"action, time and disposition", executions, "no policy under test"},
 			{"the status, headers and other members of an answer", executions, "the four members of its record are compared"},
 		}
 	case Caller:
-		return []Unchecked{{
+		open = []Unchecked{{
 			fmt.Sprintf("of %d permitted continuations those that the caller did not make", o.Permitted),
 			o.Permitted - o.Continued, "doing less than is permitted conforms",
-		}}
+		}, {"requests that the scripted server refused", o.NoCalls, "what is no call of the tool is not judged"}}
 	}
-	return nil
+	return slices.DeleteFunc(open, func(u Unchecked) bool { return u.Count == 0 })
 }
 
 // establishes says what a verdict shows of a subject.

@@ -9,7 +9,7 @@ import (
 //go:embed report.html
 var page string
 
-var pageTemplate = template.Must(template.New("report").Parse(page))
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"plain": printable}).Parse(page))
 
 // HTML writes the report as one page that needs nothing else: no script, and
 // whatever comes from what was judged is text to it, never markup.

@@ -101,8 +101,8 @@ func newCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := reports[flags.report](report, cmd.OutOrStdout()); err != nil {
-				return err
+			if err := writeReport(cmd.OutOrStdout(), report, flags.report); err != nil {
+				return &exitError{exitHarness, err}
 			}
 			if code := report.Exit(); code != exitOK {
 				return &exitError{code: code}
@@ -325,7 +325,7 @@ const (
 
 // replayTwice runs a program in two fresh processes and compares the bytes of
 // their results. The outcome is that of the first, or that of the second where
-// only that fails.
+// that is void, or where only that fails.
 func replayTwice(ctx context.Context, command []string, s *oracle.Suite, timeout time.Duration, p *progress) (*oracle.Outcome, error) {
 	var runs [2]*oracle.Outcome
 	var results [2][]byte
@@ -345,7 +345,7 @@ func replayTwice(ctx context.Context, command []string, s *oracle.Suite, timeout
 		}
 	}
 	outcome := runs[0]
-	if outcome.Failed == 0 && len(outcome.Void) == 0 {
+	if len(outcome.Void) == 0 && (outcome.Failed == 0 || len(runs[1].Void) > 0) {
 		outcome = runs[1]
 	}
 	outcome.Replays = oracle.Identical

@@ -64,7 +64,18 @@ func catalogueAnswer(literal string) (int, string) {
 		return nethttp.StatusOK, literal
 	}
 	return nethttp.StatusBadRequest, strings.TrimSuffix(literal, "}") +
-		`,"error":"No.","code":"INVALID_ARGUMENT","retryable":false,"recovery":{"code":"INVALID_ARGUMENT","message":"No.","field":"a","retry_after_ms":null}}`
+		`,"error":"No.","code":"INVALID_ARGUMENT","retryable":false,"recovery":{"code":"INVALID_ARGUMENT","message":"No.","field":` + fieldOf(literal) + `,"retry_after_ms":null}}`
+}
+
+// fieldOf is the JSON of a literal's field.
+func fieldOf(literal string) string {
+	var answer struct {
+		Field json.RawMessage `json:"field"`
+	}
+	if err := json.Unmarshal([]byte(literal), &answer); err != nil {
+		panic(err)
+	}
+	return string(answer.Field)
 }
 
 // recoveryAnswer is what a record demands.

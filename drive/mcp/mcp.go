@@ -29,6 +29,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,6 +51,7 @@ type Options struct {
 // Tools are those of one server.
 type Tools struct {
 	session *sdk.ClientSession
+	command *exec.Cmd // nil for an address
 	timeout time.Duration
 	errs    *driveexec.Tail // of a command; nil for an address
 }
@@ -85,8 +87,14 @@ func Dial(ctx context.Context, target string, options Options) (*Tools, error) {
 // Revision is the one that the session speaks.
 func (t *Tools) Revision() string { return t.session.InitializeResult().ProtocolVersion }
 
-// Close ends the session, and the command.
-func (t *Tools) Close() error { return t.session.Close() }
+// Close ends the session, and the command with all that it has started.
+func (t *Tools) Close() error {
+	err := t.session.Close()
+	if t.command != nil && t.command.Process != nil {
+		_ = driveexec.KillGroup(t.command) // whom it has left behind
+	}
+	return err
+}
 
 // List lists the tools, however many pages they are on.
 func (t *Tools) List(ctx context.Context) ([]drive.Tool, error) {

@@ -149,7 +149,18 @@ func catalogueAnswer(literal string) *sdk.CallToolResult {
 	if !strings.Contains(literal, `"status":"invalid_input"`) {
 		return success(literal)
 	}
-	return failure(strings.TrimSuffix(literal, "}")+",", `{"code":"INVALID_ARGUMENT","message":"No.","field":"a","retry_after_ms":null}`)
+	return failure(strings.TrimSuffix(literal, "}")+",", `{"code":"INVALID_ARGUMENT","message":"No.","field":`+fieldOf(literal)+`,"retry_after_ms":null}`)
+}
+
+// fieldOf is the JSON of a literal's field.
+func fieldOf(literal string) string {
+	var answer struct {
+		Field json.RawMessage `json:"field"`
+	}
+	if err := json.Unmarshal([]byte(literal), &answer); err != nil {
+		panic(err)
+	}
+	return string(answer.Field)
 }
 
 // recoveryAnswer is what a record demands.
@@ -302,7 +313,7 @@ func TestWrong(t *testing.T) {
 		{"a failure that says it is none", "catalogue-v1", func(r *sdk.CallToolResult) (*sdk.CallToolResult, error) {
 			r.IsError = true
 			return r, nil
-		}, "", 0},
+		}, "wire-failure", 5},
 	} {
 		o := judge(t, c.suite, serve(t, newServer(builtin(t, c.suite).Contract, c.change), eras[0]))
 		if o.ByRule[c.rule] != c.failed || o.Failed != c.failed || len(o.Void) > 0 {

@@ -36,7 +36,9 @@ func (t *Tools) transport(ctx context.Context, target, token string) (sdk.Transp
 	t.errs = &driveexec.Tail{}
 	command := exec.CommandContext(ctx, words[0], words[1:]...)
 	command.Stderr = t.errs
+	driveexec.OwnGroup(command)
 	command.WaitDelay = patience // whoever it has started may hold its output open
+	t.command = command
 	return &sdk.CommandTransport{Command: command, TerminateDuration: patience}, nil
 }
 

@@ -159,6 +159,7 @@ func judgeCase(ctx context.Context, suite *oracle.Suite, at int, options *Option
 // does.
 func verdict(suite *oracle.Suite, at int, c *caller, s *server, outcome *oracle.Outcome) bool {
 	name := suite.Cases[at].Name
+	outcome.NoCalls += s.noCalls()
 	switch {
 	case c.killed(errTimeout) && !s.asksToWait(c.killedAt):
 		outcome.AddVoid("%s: the caller did not end within %s, and no further case was run%s", name, seconds(c.options.Timeout), &c.stderr)

@@ -113,11 +113,19 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *server) refuse(w http.ResponseWriter, status int, why string) {
 	s.mu.Lock()
 	s.refused++
+	why = strings.ToValidUTF8(why, "�")
 	s.lastWord = fmt.Sprintf("%d: %s", status, why)
 	s.mu.Unlock()
 	writeJSON(w, status, mustMarshal(struct {
 		Error string `json:"error"`
 	}{why}))
+}
+
+// noCalls counts the requests that were refused.
+func (s *server) noCalls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
 }
 
 // refusal says what became of requests that were no calls; "" if there were none.
