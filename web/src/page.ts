@@ -35,7 +35,7 @@ function button(words: string, label: string, press: () => void): HTMLButtonElem
 function addCopiers(root: ParentNode): void {
   if (!navigator.clipboard) return;
   for (const block of all(root, "pre.copy", HTMLPreElement)) {
-    const name = document.getElementById(block.getAttribute("aria-labelledby") ?? "")?.textContent ?? "the text";
+    const name = root.querySelector(`#${CSS.escape(block.getAttribute("aria-labelledby") ?? "none")}`)?.textContent ?? "the text";
     const copier = button("Copy", `Copy: ${name}`, () => {
       navigator.clipboard.writeText(block.textContent ?? "").then(
         () => (copier.textContent = "Copied"),
@@ -116,12 +116,17 @@ function enhance(root: ParentNode): void {
 /** The address that a form leads to, without what was left empty. */
 function addressOf(form: HTMLFormElement): string {
   const parameters = new URLSearchParams();
-  const positions = form.querySelectorAll("[name='preferences.unknown']").length > 0;
   for (const [name, value] of new FormData(form)) {
-    const positional = positions && name.startsWith("preferences");
-    if (typeof value === "string" && (value !== "" || positional || name === "request_id")) parameters.append(name, value);
+    if (typeof value === "string" && (value !== "" || name === "request_id")) parameters.append(name, value);
   }
   return `${form.getAttribute("action") ?? ""}?${parameters.toString()}`;
+}
+
+/** What is known where no answer came. */
+function lossOf(form: HTMLFormElement): string {
+  return form.method === "post"
+    ? "No answer came. Whether the call took effect is not known; do not send it again."
+    : "No answer came. This tool only reads: asking again is safe.";
 }
 
 /** Says in the answer's place that none came. */
@@ -130,47 +135,67 @@ function showLoss(form: HTMLFormElement): void {
   if (!title) return;
   const sentence = document.createElement("p");
   sentence.className = "sentence";
-  sentence.textContent =
-    form.method === "post" ? "No answer came. Whether the call took effect is not known; do not send it again." : "No answer came. This tool only reads: asking again is safe.";
+  sentence.textContent = lossOf(form);
   const kept = title.cloneNode() as HTMLElement;
   kept.textContent = "No answer";
   title.parentElement?.replaceChildren(kept, sentence);
   kept.focus();
 }
 
-/** Shows the answer of another page of this tool in this one, and resolves with the bytes that an agent reads. */
-async function showAnswer(address: string, init?: RequestInit): Promise<string> {
+/** Shows the answer of another page of this tool in this one; the form stays where an agent waits for it. */
+async function showAnswer(form: HTMLFormElement, keep: boolean, address: string, init?: RequestInit): Promise<void> {
   const response = await fetch(address, init);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const work = page.getElementById("work");
   const here = document.getElementById("work");
   if (!work || !here) throw new Error("no page of a tool came");
   const fresh = document.adoptNode(work);
-  here.replaceWith(fresh);
-  document.title = page.title;
   enhance(fresh);
+  const ask = keep ? form.closest(".ask") : null;
+  if (ask) {
+    fresh.querySelector(".ask")?.remove();
+    while (ask.nextSibling) ask.nextSibling.remove();
+    here.append(...fresh.childNodes);
+  } else {
+    here.replaceWith(fresh);
+  }
+  document.title = page.title;
   document.getElementById("answer-title")?.focus();
-  document.getElementById("answer")?.scrollIntoView({ block: "nearest" });
-  return (document.getElementById("agent-bytes") ?? document.getElementById("answer-bytes"))?.textContent ?? "";
 }
 
 /** Sends a form and shows the answer. */
-async function send(form: HTMLFormElement): Promise<string> {
+async function send(form: HTMLFormElement, keep: boolean): Promise<void> {
   if (form.method === "post") {
-    return showAnswer(form.action, { method: "POST", body: new URLSearchParams([...new FormData(form)] as [string, string][]) });
+    return showAnswer(form, keep, form.action, { method: "POST", body: new URLSearchParams([...new FormData(form)] as [string, string][]) });
   }
   const address = addressOf(form);
-  const bytes = await showAnswer(address);
+  await showAnswer(form, keep, address);
   history.pushState(null, "", address);
-  return bytes;
+}
+
+/** A failure in the form that an agent in the page reads. */
+function failure(body: Record<string, unknown>, sentence: string, bytes: string): object {
+  return { ...body, isError: true, content: [{ type: "text", text: sentence }, { type: "text", text: bytes }] };
+}
+
+/** What an agent that filled in the form gets: the bytes that are shown, of a failure as an object. */
+function agentAnswer(): unknown {
+  const bytes = (document.getElementById("agent-bytes") ?? document.getElementById("answer-bytes"))?.textContent ?? "";
+  if (!document.querySelector("#answer.failed")) return bytes;
+  const body = JSON.parse(bytes) as Record<string, unknown>;
+  return failure(body, String(body["error"]), bytes);
 }
 
 document.addEventListener("submit", (event: AgentSubmitEvent) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement) || form.id !== "form") return;
   event.preventDefault();
-  const answer = send(form);
-  answer.catch(() => showLoss(form));
+  const answer = send(form, event.agentInvoked === true).then(agentAnswer).catch(() => {
+    const error = lossOf(form);
+    showLoss(form);
+    const body = { error, code: "OUTCOME_UNKNOWN", retryable: false };
+    return failure(body, error, JSON.stringify(body));
+  });
   if (event.agentInvoked) event.respondWith?.(answer);
 });
 

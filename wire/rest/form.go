@@ -70,6 +70,7 @@ type option struct {
 type preferenceRow struct {
 	Label   string
 	Number  int // from 1
+	Param   string
 	Options []option
 	Unknown []option // nil where no preferred value can be unknown
 }
@@ -309,26 +310,28 @@ func (f *form) preferenceRows(parameters url.Values) []preferenceRow {
 	for _, p := range f.preferred {
 		columns[p.Column] = true
 	}
-	names := slices.DeleteFunc(slices.Clone(parameters[preferencesIn]), func(name string) bool { return name == "" })
+	asked := 0
+	for place := range maxPreferences {
+		if parameters.Get(preferenceAt(place+1)) != "" {
+			asked = place + 1
+		}
+	}
 	var rows []preferenceRow
-	for i := range max(min(len(columns), maxPreferences), len(names)) {
-		row := preferenceRow{Label: placeWords[min(i, len(placeWords)-1)], Number: i + 1, Options: []option{{Value: "", Words: "nothing"}}}
+	for i := range max(min(len(columns), maxPreferences), asked) {
+		row := preferenceRow{Label: placeWords[i], Number: i + 1, Param: preferenceAt(i + 1), Options: []option{{Value: "", Words: "nothing"}}}
 		for _, p := range f.preferred {
 			row.Options = append(row.Options, option{Value: p.Name, Words: preferenceWords(f.contract, p)})
 		}
-		chosen := field{Options: row.Options}
-		if i < len(names) {
-			chosen.Value = names[i]
-		}
+		chosen := field{Options: row.Options, Value: parameters.Get(row.Param)}
 		chosen.choose()
-		row.Options, row.Unknown = chosen.Options, f.unknownOptions(parameters, i)
+		row.Options, row.Unknown = chosen.Options, f.unknownOptions(parameters.Get(unknownAt(i+1)))
 		rows = append(rows, row)
 	}
 	return rows
 }
 
 // unknownOptions offers what becomes of unknown values, where there can be any.
-func (f *form) unknownOptions(parameters url.Values, row int) []option {
+func (f *form) unknownOptions(asked string) []option {
 	if f.declared.Format == contract.CatalogueV1 || !slices.ContainsFunc(f.preferred, f.mayBeUnknown) {
 		return nil
 	}
@@ -341,10 +344,7 @@ func (f *form) unknownOptions(parameters url.Values, row int) []option {
 		{Value: "last", Words: unknownWords[contract.UnknownLast]},
 		{Value: "exclude", Words: unknownWords[contract.UnknownExclude]},
 		{Value: "reject", Words: unknownWords[contract.UnknownReject]},
-	}}
-	if unknown := parameters[unknownIn]; row < len(unknown) {
-		chosen.Value = unknown[row]
-	}
+	}, Value: asked}
 	chosen.choose()
 	return chosen.Options
 }

@@ -40,8 +40,8 @@ type axisView struct {
 	Limits []mark
 }
 
-// mark is a place on an axis.
-type mark struct{ At, Label string }
+// mark is a place on an axis, and to which side of it its label stands.
+type mark struct{ At, Label, Anchor string }
 
 type box struct{ X, Y, Width, Height string }
 
@@ -299,7 +299,7 @@ func (s scale) ticks() []mark {
 	var list []mark
 	for i := range int(math.Round((s.high-s.low)/s.step)) + 1 {
 		value := s.low + float64(i)*s.step
-		list = append(list, mark{number1(s.at(value)), tickWords(value, s.step)})
+		list = append(list, mark{At: number1(s.at(value)), Label: tickWords(value, s.step)})
 	}
 	return list
 }
@@ -324,7 +324,11 @@ func (s scale) limits(limit interval) []mark {
 		words string
 	}{{limit.least, "at least "}, {limit.most, "at most "}} {
 		if !math.IsInf(bound.value, 0) {
-			list = append(list, mark{number1(s.at(bound.value)), bound.words + strconv.FormatFloat(bound.value, 'f', -1, 64)})
+			at, anchor := s.at(bound.value), "end"
+			if at < (plotLeft+plotRight)/2 {
+				anchor = "start"
+			}
+			list = append(list, mark{number1(at), bound.words + strconv.FormatFloat(bound.value, 'f', -1, 64), anchor})
 		}
 	}
 	return list

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,14 +16,18 @@ import (
 )
 
 // Parameters of a page's address and of its form. Each names an argument by
-// its dotted path, such as filters.max_price_minor, and is given as often as
-// the argument has values.
+// its dotted path, such as filters.max_price_minor; a preference by its place,
+// such as preferences.1.
 const (
 	wholeRequest  = "request" // the whole request, as JSON
 	filterPrefix  = "filters."
 	preferencesIn = "preferences"
-	unknownIn     = "preferences.unknown" // one for each preference, "" for the tool's own
 )
+
+// preferenceAt is the parameter of the preference in one place, from 1, and
+// unknownAt that of what becomes of its unknown values, "" for the tool's own.
+func preferenceAt(place int) string { return preferencesIn + "." + strconv.Itoa(place) }
+func unknownAt(place int) string    { return preferenceAt(place) + ".unknown" }
 
 // requestOf is the request that parameters hold, and whether they hold any. A
 // whole request is taken as it stands, to the byte; otherwise it is made from
@@ -84,7 +89,7 @@ func given(parameters url.Values, f *field) []string {
 func (f *form) strangers(parameters url.Values, filters bool) []string {
 	var names []string
 	for name := range parameters {
-		if name != unknownIn && f.field(name) == nil && strings.HasPrefix(name, filterPrefix) == filters {
+		if f.field(name) == nil && !f.ofPreference(name) && strings.HasPrefix(name, filterPrefix) == filters {
 			names = append(names, name)
 		}
 	}
@@ -92,21 +97,34 @@ func (f *form) strangers(parameters url.Values, filters bool) []string {
 	return names
 }
 
+// ofPreference reports whether a parameter is about one of the preferences.
+func (f *form) ofPreference(name string) bool {
+	if f.preferred == nil {
+		return false
+	}
+	for place := range maxPreferences {
+		if name == preferenceAt(place+1) || name == unknownAt(place+1) {
+			return true
+		}
+	}
+	return false
+}
+
 // preferences writes the preferences that were chosen, each with what becomes
 // of unknown values where that was chosen too; null where none was.
 func (f *form) preferences(parameters url.Values) []byte {
 	var list [][]byte
-	unknown := parameters[unknownIn]
-	for i, name := range parameters[preferencesIn] {
+	for place := range maxPreferences {
+		name, unknown := parameters.Get(preferenceAt(place+1)), parameters.Get(unknownAt(place+1))
 		if name == "" {
 			continue
 		}
 		text := quoted(name)
-		if declared := f.preference(name); declared != nil && i < len(unknown) && unknown[i] != "" {
+		if declared := f.preference(name); declared != nil && unknown != "" {
 			o := &object{}
 			o.add("field", quoted(declared.Column))
 			o.add("prefer", quoted(string(declared.Direction)))
-			o.add("unknown", quoted(unknown[i]))
+			o.add("unknown", quoted(unknown))
 			text = o.json()
 		}
 		list = append(list, text)
@@ -137,23 +155,20 @@ func (f *form) parametersOf(request []byte) url.Values {
 }
 
 func (f *form) preferenceParameters(parameters url.Values, list jsontext.Value) {
-	for _, item := range itemsOf(list) {
-		unknown := ""
+	for i, item := range itemsOf(list) {
 		switch item.Kind() {
 		case '"':
-			addScalar(parameters, preferencesIn, item)
+			addScalar(parameters, preferenceAt(i+1), item)
 		case '{':
 			wish := map[string]string{}
 			for _, m := range membersOf(item) {
 				wish[m.name] = textOf(m.value)
 			}
-			unknown = wish["unknown"]
-			parameters.Add(preferencesIn, f.preferenceOn(wish["field"], wish["prefer"]))
+			parameters.Set(preferenceAt(i+1), f.preferenceOn(wish["field"], wish["prefer"]))
+			if wish["unknown"] != "" {
+				parameters.Set(unknownAt(i+1), wish["unknown"])
+			}
 		}
-		parameters.Add(unknownIn, unknown)
-	}
-	if !slices.ContainsFunc(parameters[unknownIn], func(text string) bool { return text != "" }) {
-		parameters.Del(unknownIn)
 	}
 }
 
@@ -184,12 +199,15 @@ func (f *form) ordered(parameters url.Values) string {
 	}
 	for _, field := range f.fields {
 		take(field.Param)
-	}
-	for _, name := range slices.Concat([]string{unknownIn, wholeRequest}, f.strangers(parameters, true), f.strangers(parameters, false)) {
-		if f.field(name) == nil && (name != unknownIn || f.field(preferencesIn) != nil) {
-			take(name)
-			delete(parameters, name)
+		for place := range maxPreferences {
+			if field.Kind == preferenceList {
+				take(preferenceAt(place + 1))
+				take(unknownAt(place + 1))
+			}
 		}
+	}
+	for _, name := range slices.Concat(f.strangers(parameters, true), f.strangers(parameters, false)) {
+		take(name)
 	}
 	return strings.Join(parts, "&")
 }
