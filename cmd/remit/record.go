@@ -41,7 +41,7 @@ tells, not the agent. The recording is JSON Lines with the members id, request,
 tool, parameters, result, answer and calls; remit check browser-v1 judges it.
 
 Exit codes: 0 recorded, 1 the browser or the agent failed and nothing was
-written, 2 wrong usage or input.`
+written, 2 wrong usage or input, or no browser.`
 
 const recordExample = `  remit record --webmcp http://127.0.0.1:8080/ -- ./agent --quiet
   remit record --webmcp http://127.0.0.1:8080/ -o run.jsonl -- node agent.mjs
@@ -107,8 +107,10 @@ func (f *recordFlags) read(args []string, dash int) (err error) {
 	if f.asked, err = readRequests(f.requests); err != nil {
 		return badInput(err)
 	}
-	f.path, err = webmcp.Find(f.browser)
-	return err
+	if f.path, err = webmcp.Find(f.browser); err != nil {
+		return badInput(err)
+	}
+	return nil
 }
 
 // maxRequests bounds a file of requests, in bytes.
