@@ -3,7 +3,9 @@ package oracle
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -77,6 +79,8 @@ func NewLive(service string) *Live {
 func (l *Live) Hide(secret string) {
 	if secret != "" {
 		l.secrets = append(l.secrets, secret)
+		// One may begin another: the longest is looked for first.
+		slices.SortFunc(l.secrets, func(a, b string) int { return len(b) - len(a) })
 	}
 }
 
@@ -138,11 +142,33 @@ func (l *Live) tally(rule string, passed bool) {
 	}
 }
 
+// hidden is a text without the tokens. A text that spells one with escapes is
+// not shown at all.
 func (l *Live) hidden(text string) string {
+	plain := unescaped(text)
+	for _, secret := range l.secrets {
+		if strings.Contains(plain, secret) && !strings.Contains(text, secret) {
+			return "[a text that holds a token]"
+		}
+	}
 	for _, secret := range l.secrets {
 		text = strings.ReplaceAll(text, secret, "[a token]")
 	}
 	return text
+}
+
+// escape is how JSON may spell a character of a token.
+var escape = regexp.MustCompile(`\\(?:/|u00[0-9a-fA-F]{2})`)
+
+// unescaped is a text in which such characters stand for themselves.
+func unescaped(text string) string {
+	return escape.ReplaceAllStringFunc(text, func(spelt string) string {
+		if spelt == `\/` {
+			return "/"
+		}
+		code, _ := strconv.ParseUint(spelt[2:], 16, 8) // two digits, by the expression
+		return string(rune(code))
+	})
 }
 
 // expected says in one line what is due.
@@ -251,11 +277,24 @@ func wrongBody(body, record members) []string {
 	if !same(body.get("code"), record.get("code")) {
 		faults = append(faults, "code is not that of the record")
 	}
-	if k := kind(body.get("retryable")); k != 't' && k != 'f' {
+	for _, name := range []string{"error", "code", "retryable", "recovery"} {
+		if body.count(name) > 1 {
+			faults = append(faults, name+" stands twice")
+		}
+	}
+	code, _ := record.text("code")
+	switch retryable := body.get("retryable"); {
+	case kind(retryable) != 'f':
 		faults = append(faults, "retryable is no Boolean")
+	case retryable.Kind() == 't' && slices.Contains(neverRepeated, code), retryable.Kind() == 'f' && code == codeWait:
+		faults = append(faults, fmt.Sprintf("retryable is %s beside %s", retryable, code))
 	}
 	return faults
 }
+
+// neverRepeated are the codes of recovery-v1 after which an unchanged call is
+// not repeated.
+var neverRepeated = []string{codeInvalid, codeAuth, codeDenied}
 
 // RuleCount counts the provocations that are held to one rule.
 type RuleCount struct {

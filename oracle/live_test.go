@@ -175,3 +175,25 @@ func TestLiveVoid(t *testing.T) {
 		}
 	}
 }
+
+// TestHidden: a token is not shown, also where it begins another or is spelt
+// with escapes in what is no JSON.
+func TestHidden(t *testing.T) {
+	l := oracle.NewLive("x")
+	l.Hide("good/tok")
+	l.Hide("good/tok.XYZZY")
+	for _, text := range []string{"good/tok.XYZZY", "<good/tok>", `<good\/tok`, `{"a":"\ud800 \u0067ood/tok"`} {
+		l.LeaveOut(text, "why")
+	}
+	r := oracle.NewReport(oracle.Application, "x")
+	r.AddLive(l)
+	var out strings.Builder
+	if err := r.JSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"good", "tok.", "ood", "XYZZY"} {
+		if strings.Contains(out.String(), part) {
+			t.Errorf("%s is shown: %s", part, &out)
+		}
+	}
+}
