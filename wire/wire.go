@@ -41,7 +41,14 @@
 // from the server's own pages or from one of expose.origins, which alone are
 // told so (CORS, with its preflight and that of private networks) and only at
 // the paths of tools. Anything else is 403. No answer may be framed, sniffed
-// or run inline scripts or styles.
+// or run inline scripts or styles; WebMCP is for the server's own documents
+// (Permissions-Policy: tools=(self)).
+//
+// The script that registers tools, ScriptPath, is for the same pages. A script
+// element asks for it with an Origin where it has the attribute crossorigin;
+// without, the Referer says which page asks, and Sec-Fetch-Site that another
+// origin does. A browser too old for the latter keeps the script from other
+// pages itself, by Cross-Origin-Resource-Policy.
 //
 // # Limits
 //

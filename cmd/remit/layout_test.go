@@ -31,7 +31,7 @@ var layout = map[string][]string{
 	"wire/webmcp":        {"wire", "tool", "contract", "record", "web"},
 	"wire/wiretest":      {"tool", "contract"},
 	"web":                {},
-	"web/build":          {},
+	"web/build":          {"web"},
 	"examples":           {},
 	"oracle":             {},
 	"drive":              {"oracle"},

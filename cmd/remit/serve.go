@@ -40,6 +40,7 @@ built-in examples. The server answers at
   /mcp              MCP, streamable HTTP
   /v1/tools         the tools, as JSON
   /v1/tools/NAME    one tool: POST a request, get its answer
+  /remit.js         a script that registers the tools in a page (WebMCP)
   /healthz /readyz /metrics
 
 With --stdio it speaks MCP over standard input and output instead.
