@@ -3,6 +3,7 @@ package oracle_test
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func answered(status int, body string) oracle.Observed {
 
 // refusal is the body of a right failure.
 func refusal(code, field, wait string) string {
-	return `{"error":"It failed.","code":"` + code + `","retryable":false,"recovery":{"code":"` + code + `","message":"Why it failed.","field":` + field + `,"retry_after_ms":` + wait + `}}`
+	return `{"error":"It failed.","code":"` + code + `","retryable":` + strconv.FormatBool(code == "TEMP_UNAVAILABLE") + `,"recovery":{"code":"` + code + `","message":"Why it failed.","field":` + field + `,"retry_after_ms":` + wait + `}}`
 }
 
 // TestLive: what is right of an application, and the difference otherwise.
@@ -46,7 +47,7 @@ func TestLive(t *testing.T) {
 
 		{"a failure", malformed, answered(400, invalid), ""},
 		{"a failure with a good status", malformed, answered(200, invalid), ""},
-		{"a failure that may be repeated", malformed, answered(400, strings.Replace(invalid, "false", "true", 1)), ""},
+		{"a failure that may be repeated", malformed, answered(400, strings.Replace(invalid, "false", "true", 1)), "retryable is true beside INVALID_ARGUMENT"},
 		{"a failure after a wait", malformed, answered(400, strings.Replace(invalid, `ms":null`, `ms":0`, 1)), ""},
 		{"a failure of no field", unnamed, answered(400, refusal("INVALID_ARGUMENT", "null", "null")), ""},
 		{"lost", malformed, oracle.Observed{Status: 400, Body: []byte(invalid), Lost: "it was broken off"}, "it was broken off"},
