@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -32,17 +34,73 @@ type inPage struct {
 	Text string `json:"text"` // the bytes of the answer
 }
 
-// TestWebMCPDifferential calls each built-in tool in a page with inputs that
-// have none, one or two faults, as objects and as texts: the page's own
-// refusals have the bytes that the server answers with.
+// manyKinds has arguments of every kind that a contract can declare.
+const manyKinds = `remit: 1
+service: kinds
+data: {file: data.csv, as_of: file}
+columns:
+  sku: {id: true}
+  title: {type: text, show: true, example: Lamp}
+  link: {type: url, unknown: [""]}
+  price: {type: money, currency: EUR, from: decimal, prefer: lowest}
+  weight: {type: decimal, scale: 3, unknown: [""], prefer: [lowest, highest], example: "2"}
+  parts: {type: integer, unknown: [""], prefer: highest}
+  sold: {type: boolean, "true": ["yes"], "false": ["no"], prefer: "true"}
+purposes:
+  reading: {version: "1", owner: us, method: none, needs: [glare_evidence]}
+tools:
+  search_kinds: {promise: search, filters: {title: words, link: equals, price: max, weight: min, parts: min, sold: equals}}
+  rank_kinds: {promise: rank_preferences, filters: {weight: max}, unknown: reject}
+  assess_kinds: {promise: assess_suitability, filters: {parts: max}, purposes: [reading]}
+  get_kind: {promise: lookup, by: sku}
+  order:
+    promise: command
+    effect: unsafe
+    input:
+      count: {type: integer, minimum: 1, maximum: 12}
+      offset: {type: integer, minimum: -1000000, optional: true}
+      gift: {type: boolean, optional: true}
+      size: {type: text, values: [small, large]}
+      colour: {type: text, pattern: "[a-z]+|#[0-9A-F]{3}", accepts: a name or a code, example: red}
+      note: {type: text, optional: true}
+    answer: {status: {type: text}}
+    backend: {fixture: {file: orders.csv, by: size}}
+  find_order:
+    promise: lookup
+    input:
+      hard: {type: text, pattern: "(x[0-9]+)+", accepts: pairs, example: x1x22}
+    answer: {status: {type: text}}
+    backend: {fixture: {file: found.csv, by: hard}}
+`
+
+// TestWebMCPDifferential calls tools in a page with inputs that have none, one
+// or two faults, as objects and as texts: the page's own refusals have the
+// bytes that the server answers with.
 func TestWebMCPDifferential(t *testing.T) {
-	url := webPages(t, nil, map[string]string{
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"contract.yaml": manyKinds,
+		"data.csv":      "sku,title,link,price,weight,parts,sold\nA,Lamp one,,5.00,1.250,3,yes\nB,Lamp two,https://b.example/,6.00,,,no\n",
+		"orders.csv":    "size,code,retry_after_ms,status\nsmall,OK,,sent\n",
+		"found.csv":     "hard,code,retry_after_ms,status\nx1,OK,,sent\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, contracts := range map[string][]string{"examples": nil, "kinds": {folder}} {
+		t.Run(name, func(t *testing.T) { compareWithServer(t, contracts) })
+	}
+}
+
+func compareWithServer(t *testing.T, contracts []string) {
+	url := webPages(t, contracts, map[string]string{
 		"/{$}":      toolPage(`<script src="/plain.js"></script>` + remitScript),
 		"/plain.js": plainContext,
 	})
 	ctx := wiretest.Chromium(t, false)
 	navigate(t, ctx, url)
-	o, err := open(nil)
+	o, err := open(contracts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,10 +108,9 @@ func TestWebMCPDifferential(t *testing.T) {
 	var all, refused, single, refusedSingle int
 	for _, served := range o.set.Tools() {
 		inputs := faultyInputs(t, served, random)
-		answers := callInPage(t, ctx, served.Name, inputs)
-		for i, got := range answers {
-			all++
+		for i, got := range callInPage(t, ctx, served.Name, inputs) {
 			faults := checkInPage(t, served, inputs[i], got)
+			all++
 			if faults == 1 {
 				single++
 			}

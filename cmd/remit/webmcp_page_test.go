@@ -73,6 +73,10 @@ func TestWebMCPChosen(t *testing.T) {
 	if !equalSets(got, []string{"search_lights", "delivery_status"}) {
 		t.Errorf("the browser has %v", got)
 	}
+	left := evaluate[Registration](t, ctx, `return await remit.ready`).Left
+	if len(left) != 2 || left[0].Name != "toString" || left[1].Name != "no_such_tool" || left[1].Reason == "" {
+		t.Errorf("left are %v", left)
+	}
 }
 
 // TestWebMCPTwice leaves the tools of one script alone where another element

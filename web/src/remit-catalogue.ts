@@ -67,12 +67,7 @@ function bind(tool: Description, failures: Failures, at: string): Remit.Tool {
   return { name, description, inputSchema, annotations, execute: (input, options) => call({ tool, failures, address }, input, options?.signal) };
 }
 
-/** The tools that data-tools names, apart by blanks or commas; all of them where it is absent. */
-export function chosen(script: HTMLScriptElement, tools: readonly Remit.Tool[]): readonly Remit.Tool[] {
-  const list = script.dataset["tools"];
-  if (list === undefined) {
-    return tools;
-  }
-  const names = list.split(/[\s,]+/);
-  return tools.filter((tool) => names.includes(tool.name));
+/** The names in data-tools, apart by blanks or commas; undefined where it is absent. */
+export function chosen(script: HTMLScriptElement): readonly string[] | undefined {
+  return script.dataset["tools"]?.split(/[\s,]+/).filter((name) => name !== "");
 }

@@ -19,7 +19,12 @@ async function register(script: HTMLScriptElement): Promise<Remit.Registration> 
   if (!context) {
     return { tools: [], left: [] };
   }
-  return keepRegistered(context, chosen(script, await fetchCatalogue(script)));
+  const names = chosen(script);
+  const all = await fetchCatalogue(script);
+  const tools = names ? all.filter((tool) => names.includes(tool.name)) : all;
+  const missing = names?.filter((name) => !all.some((tool) => tool.name === name)) ?? [];
+  const registered = await keepRegistered(context, tools);
+  return { ...registered, left: [...registered.left, ...missing.map((name) => ({ name, reason: "the server has no such tool" }))] };
 }
 
 start();

@@ -2,13 +2,11 @@ package webmcp
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
-	"time"
 
 	"remit.example/contract"
 	"remit.example/record"
@@ -53,35 +51,56 @@ func repeatsText(t *tool.Tool) bool {
 
 // lister answers GET /v1/webmcp.
 type lister struct {
-	current atomic.Pointer[[]listed] // of the set that is served
+	// current has the list for the pages of each exposed origin, in lower case,
+	// and, under "", for those of the server.
+	current atomic.Pointer[map[string]*kept]
 }
 
+// change describes the tools of another set.
+func (l *lister) change(set *tool.Set) {
+	all := make([]listed, len(set.Tools()))
+	origins := []string{""}
+	for i, t := range set.Tools() {
+		all[i] = listed{t, description{
+			Name: t.Name, Description: t.Description, InputSchema: t.InputSchema,
+			Annotations: annotationsOf(t), Refusals: refusalsOf(t),
+		}, failuresOf(t)}
+		if t.Service.Expose != nil {
+			origins = append(origins, t.Service.Expose.Origins...)
+		}
+	}
+	lists := map[string]*kept{}
+	for _, origin := range origins {
+		origin = strings.ToLower(origin)
+		lists[origin] = keep("application/json", listFor(all, wire.Caller{Origin: origin}))
+	}
+	l.current.Store(&lists)
+}
+
+// serve lists the tools that the page of the caller may call.
+func (l *lister) serve(w http.ResponseWriter, r *http.Request) {
+	list, known := (*l.current.Load())[wire.CallerFrom(r.Context()).Origin]
+	if !known { // the origin was exposed to when the request arrived, and is no more
+		list = keep("application/json", listFor(nil, wire.Caller{}))
+	}
+	list.serve(w, r)
+}
+
+// listed is one tool of the set that is served.
 type listed struct {
 	tool        *tool.Tool
 	description description
 	failures    failures
 }
 
-// change describes the tools of another set.
-func (l *lister) change(set *tool.Set) {
-	var all []listed
-	for _, t := range set.Tools() {
-		all = append(all, listed{t, description{
-			Name: t.Name, Description: t.Description, InputSchema: t.InputSchema,
-			Annotations: annotationsOf(t), Refusals: refusalsOf(t),
-		}, failuresOf(t)})
-	}
-	l.current.Store(&all)
-}
-
-// serve lists the tools that the page of the caller may call.
-func (l *lister) serve(w http.ResponseWriter, r *http.Request) {
+// listFor is the list of the tools that the pages of a caller may call.
+func listFor(all []listed, c wire.Caller) []byte {
 	list := struct {
 		Tools    []description `json:"tools"`
 		Failures []failures    `json:"failures"`
 	}{[]description{}, []failures{}}
-	for _, entry := range *l.current.Load() {
-		if !wire.Exposed(entry.tool, wire.CallerFrom(r.Context())) {
+	for _, entry := range all {
+		if !wire.Exposed(entry.tool, c) {
 			continue
 		}
 		d := entry.description
@@ -97,15 +116,5 @@ func (l *lister) serve(w http.ResponseWriter, r *http.Request) {
 	if err := encoder.Encode(list); err != nil { // schemas are JSON, the rest is texts and numbers
 		panic(err)
 	}
-	serveKept(w, r, "application/json", body.Bytes())
-}
-
-// serveKept answers with data that a browser keeps, asking each time whether
-// it has changed.
-func serveKept(w http.ResponseWriter, r *http.Request, kind string, data []byte) {
-	digest := sha256.Sum256(data)
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(digest[:12])+`"`)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	return body.Bytes()
 }

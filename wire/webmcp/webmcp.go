@@ -43,7 +43,4 @@ func Mount(mux *http.ServeMux, service *wire.Service) {
 }
 
 // file serves a file of web/dist.
-func file(name, kind string) http.HandlerFunc {
-	data := web.Dist(name)
-	return func(w http.ResponseWriter, r *http.Request) { serveKept(w, r, kind, data) }
-}
+func file(name, kind string) http.HandlerFunc { return keep(kind, web.Dist(name)).serve }

@@ -1,6 +1,8 @@
 package webmcp_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -224,6 +226,17 @@ func TestList(t *testing.T) {
 	if len(list.Tools) != len(want) || len(list.Failures) != 2 {
 		t.Errorf("got %d tools with %d kinds of failures", len(list.Tools), len(list.Failures))
 	}
+	request.Header.Set("Accept-Encoding", "br, gzip")
+	packed := httptest.NewRecorder()
+	h.ServeHTTP(packed, request)
+	unpacked, err := gzip.NewReader(packed.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(unpacked); err != nil || !bytes.Equal(data, recorder.Body.Bytes()) {
+		t.Errorf("under gzip the list is another: %v", err)
+	}
+	request.Header.Del("Accept-Encoding")
 	request.Header.Set("If-None-Match", recorder.Header().Get("ETag"))
 	again := httptest.NewRecorder()
 	h.ServeHTTP(again, request)
