@@ -3,9 +3,7 @@ package webmcp
 import (
 	"regexp"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
+	"remit.example/drive"
 	"remit.example/oracle"
 )
 
@@ -82,14 +80,10 @@ func readBy(signs []sign, o Observed) string {
 	return Unknown
 }
 
-// failed reports whether an answer is a typed failure.
+// failed reports whether a text is an object that carries what no success does.
 func failed(text []byte) bool {
-	var answer struct {
-		Error   jsontext.Value `json:"error"`
-		IsError jsontext.Value `json:"isError"`
-	}
-	lenient := jsontext.AllowDuplicateNames(true)
-	return json.Unmarshal(text, &answer, lenient) == nil && (answer.Error != nil || answer.IsError.Kind() == 't')
+	answer, err := drive.ReadAnswer(text)
+	return err == nil && answer.Failed && answer.Body.Kind() == '{'
 }
 
 // ends are how each reading ends a task: on a read, and on anything else.

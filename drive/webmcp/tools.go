@@ -6,7 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"remit.example/drive"
 	drivehttp "remit.example/drive/http"
@@ -123,11 +128,47 @@ func (t *Tools) call(ctx context.Context, name string, input []byte, c *oracle.C
 func answerOf(o Observed) (oracle.ToolAnswer, error) {
 	reading := Read(o)
 	if reading != Answered && reading != ApplicationFailure {
-		return oracle.ToolAnswer{}, fmt.Errorf("no answer: %s (%s%s)", reading, o.Error, o.Ended)
+		return oracle.ToolAnswer{}, fmt.Errorf("no answer: %s%s", reading, o.reported())
 	}
-	answer, err := drive.ReadAnswer([]byte(*o.Text))
-	answer.Failed = reading == ApplicationFailure
-	return answer, err
+	return drive.ReadAnswer(bodyOf([]byte(*o.Text)))
+}
+
+// bodyOf is the text in the content of a failure that says the same as the
+// failure itself; any other answer as it is.
+func bodyOf(text []byte) []byte {
+	var object map[string]jsontext.Value
+	if json.Unmarshal(text, &object) != nil {
+		return text
+	}
+	var content []struct {
+		Text string `json:"text"`
+	}
+	if string(object["isError"]) != "true" || json.Unmarshal(object["content"], &content) != nil || len(content) == 0 {
+		return text
+	}
+	last := []byte(content[len(content)-1].Text)
+	delete(object, "isError")
+	delete(object, "content")
+	rest, err := json.Marshal(object)
+	if err != nil || !sameValue(rest, last) {
+		return text
+	}
+	return last
+}
+
+// sameValue reports whether two JSON texts are equal but for their form.
+func sameValue(a, b jsontext.Value) bool {
+	a, b = a.Clone(), b.Clone()
+	return a.Canonicalize() == nil && b.Canonicalize() == nil && string(a) == string(b)
+}
+
+// reported is the name of the error and the status that a call ended with.
+func (o Observed) reported() string {
+	words := slices.DeleteFunc([]string{o.Error, o.Ended}, func(word string) bool { return word == "" })
+	if len(words) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", strings.Join(words, ", "))
 }
 
 // Close closes the page.

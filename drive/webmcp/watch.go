@@ -83,10 +83,11 @@ func (e *events) end(event *webmcp.EventToolResponded) {
 	})
 }
 
-// leave notes that a document went away; where it was the top one, all did.
+// leave notes that a document went away; where it was the top one, all did. A
+// process that ends may not have told any more what it had begun.
 func (e *events) leave(frame cdp.FrameID, all bool) {
 	e.note(func(w *watch) {
-		if (all || frame == w.frame) && w.begun > 0 && w.ended == nil {
+		if (all || frame == w.frame) && w.ended == nil {
 			w.gone = true
 		}
 	})

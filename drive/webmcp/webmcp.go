@@ -6,7 +6,8 @@
 //
 // executeTool, of the page, gives what a tool resolved with as one text: a text
 // as it is, to the byte, anything else as JSON. A success is such a text; a
-// failure is an object with error or isError, its record the member recovery.
+// failure is an object that carries what no success does: error, recovery,
+// isError, or ok or success that is not true.
 // invokeTool, of the debugging protocol, parses a text that is JSON and writes
 // it anew, so that 1.0 becomes 1: tools are judged through executeTool.
 //
@@ -15,6 +16,14 @@
 //
 // The conditions of a sandbox go along in the headers that package drive/http
 // documents, which the browser adds to every request of the page.
+//
+// # An answer
+//
+// The body of a success is its text. A failure that has content, as those who
+// read MCP expect it, repeats in its last text the body that is the same on
+// every wire; that text is the body if the object says the same besides content
+// and isError, and otherwise the object is, which is then no failure of ours to
+// any judge.
 //
 // # What the platform makes of a call
 //
@@ -34,7 +43,7 @@
 //	unreadable_input        nothing began, and the input is no object
 //	unserializable_result   it ended with an exception that no code of the page made, or with undefined
 //	rejected_callback       it ended with any other exception
-//	application_failure     an object with error or isError
+//	application_failure     an object that carries what no success does
 //	answered                anything else that a tool resolved with
 //	unknown                 anything else
 //
