@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -124,5 +125,75 @@ func TestJudgeEdges(t *testing.T) {
 	}
 	if _, err := s.Judge(iotest.ErrReader(iotest.ErrTimeout)); err == nil {
 		t.Error("the error of the reader is lost")
+	}
+}
+
+// TestLongestLine: a line of just the bytes that it may have is judged, and one
+// with a byte more is not.
+func TestLongestLine(t *testing.T) {
+	s := builtin(t, "recovery-v1")
+	correct := string(s.Results())
+	end := strings.Index(correct, "\n")
+	for more, void := range []string{"", "line 1: a result line has at most 1048576 bytes"} {
+		long := correct[:end] + strings.Repeat(" ", 1<<20-end+more) + correct[end:]
+		o, err := s.Judge(strings.NewReader(long))
+		if err != nil || len(o.Void) > 0 != (more > 0) || void != strings.Join(o.Void[:min(len(o.Void), 1)], "") {
+			t.Errorf("%d bytes too many: %v, void: %q", more, err, o.Void)
+		}
+		if more == 0 && (o.Failed != 1 || o.Failures[0].Findings[0].Rule != "form" || o.Passed != len(s.Cases)-1) {
+			t.Errorf("%d passed, %d failed", o.Passed, o.Failed)
+		}
+	}
+}
+
+// TestOutOfOrder: a case whose lines come too late has lines.
+func TestOutOfOrder(t *testing.T) {
+	s := builtin(t, "catalogue-v1")
+	lines := strings.SplitAfter(string(s.Results()), "\n")
+	for name, c := range map[string]struct {
+		order []int
+		void  []string // how each begins
+	}{
+		"exchanged":             {[]int{1, 0, 2, 3, 4, 5}, []string{"line 2: S1 comes after R1; "}},
+		"exchanged, one absent": {[]int{1, 0, 2, 4, 5}, []string{"line 2: S1 comes after R1; ", "U1 has no line"}},
+		"two too late":          {[]int{2, 0, 1, 3, 4, 5}, []string{"line 2: S1 comes after R2; "}},
+		"one twice":             {[]int{0, 1, 0, 2, 3, 4, 5}, []string{"line 3: S1 comes after R1; "}},
+		"two absent":            {[]int{1, 2, 4, 5}, []string{"S1 has no line", "U1 has no line"}},
+	} {
+		var results strings.Builder
+		for _, i := range c.order {
+			results.WriteString(lines[i])
+		}
+		o, err := s.Judge(strings.NewReader(results.String()))
+		if err != nil || !slices.EqualFunc(o.Void, c.void, strings.HasPrefix) {
+			t.Errorf("%s: %v, void: %q, want %q", name, err, o.Void, c.void)
+		}
+	}
+}
+
+// TestHints: what commonly makes a line unreadable is said.
+func TestHints(t *testing.T) {
+	s := builtin(t, "recovery-v1")
+	for line, hint := range map[string]string{
+		"{":           "a result stands on one line",
+		" [ ":         "a result stands on one line",
+		"\ufeff{}":    "it begins with a byte order mark",
+		"]":           "",
+		`{"case":x}`:  "",
+		"[{}]":        "",
+		`{"case":"a"`: "",
+	} {
+		o, err := s.Judge(strings.NewReader(line + "\n"))
+		if err != nil || !strings.HasPrefix(o.Void[0], "line 1: not a result line: ") {
+			t.Errorf("%s: %v, %q", line, err, o.Void)
+			continue
+		}
+		if hint == "" && strings.Contains(o.Void[0], " (") || hint != "" && !strings.Contains(o.Void[0], " ("+hint) {
+			t.Errorf("%s: %q, want the hint %q", line, o.Void[0], hint)
+		}
+	}
+	o, err := s.Judge(strings.NewReader(`{"case":x}` + "\n"))
+	if err != nil || !strings.HasPrefix(o.Void[0], "line 1: not a result line: it is no valid JSON at byte 9: ") {
+		t.Errorf("the place of the fault: %v, %q", err, o.Void)
 	}
 }
