@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/chromedp"
 
 	"remit.example/record"
@@ -173,4 +174,27 @@ func servedNames(t *testing.T) []string {
 func equalSets(a, b []string) bool {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(a, b)
+}
+
+// TestWebMCPServed opens the index of remit serve: it registers the tools, and
+// neither its policy nor anything else is violated.
+func TestWebMCPServed(t *testing.T) {
+	server := start(t, serveFlags{})
+	ctx := wiretest.Chromium(t, true)
+	complaints := make(chan string, 100)
+	err := chromedp.Listen(ctx, func(event any) {
+		if entry, ok := event.(*log.EventEntryAdded); ok && entry.Entry.Level != log.EntryLevelVerbose {
+			complaints <- entry.Entry.Text
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	navigate(t, ctx, server.url)
+	if got, want := evaluate[[]string](t, ctx, `await remit.ready; return `+browserHas), servedNames(t); !equalSets(got, want) {
+		t.Errorf("the browser has %v, want %v", got, want)
+	}
+	if len(complaints) > 0 {
+		t.Errorf("the browser complains: %q", <-complaints)
+	}
 }
