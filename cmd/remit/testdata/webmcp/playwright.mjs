@@ -1,12 +1,12 @@
-// Calls tools of a page through Playwright: node playwright.mjs MODULES URL
-// CALLS, the calls as JSON: [{"tool", "input"}]. Prints the names of the tools
-// and the outputs as JSON.
+// Calls tools of a page through Playwright: node playwright.mjs MODULES BROWSER
+// URL CALLS, the calls as JSON: [{"tool", "input"}]. Prints the names of the
+// tools and the outputs as JSON.
 import { createRequire } from "node:module";
 
-const [modules, url, calls] = process.argv.slice(2);
+const [modules, executablePath, url, calls] = process.argv.slice(2);
 const { chromium } = createRequire(`${modules}/`)("playwright-core");
 const browser = await chromium.launch({
-  executablePath: "/usr/bin/chromium",
+  executablePath,
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--enable-features=WebMCP"],
 });
 const page = await browser.newPage();
@@ -17,5 +17,5 @@ const outputs = [];
 for (const { tool, input } of JSON.parse(calls)) {
   outputs.push(await page.webmcp.callTool(tool, input));
 }
-console.log(JSON.stringify({ tools: tools.map((tool) => tool.name ?? tool), outputs }));
+console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), outputs }));
 await browser.close();
