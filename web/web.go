@@ -1,10 +1,10 @@
 // Package web holds what browsers run: TypeScript in src, without a dependency
 // at run time, and the bundles made of it in dist, which are embedded.
 //
-//	src/remit.ts      dist/remit.js     registers tools in a page
-//	src/remit-api.d.ts dist/remit.d.ts  its types, for authors of pages
-//	src/page.ts       dist/page.js      the pages for people
-//	src/platform.ts   dist/platform.js  tools that fail in each way, for programs that check
+//	src/remit.ts        dist/remit.js     registers tools in a page
+//	src/remit-api.d.ts  dist/remit.d.ts   its types, for authors of pages
+//	src/page.ts         dist/page.js      the pages for people
+//	src/platform.ts     dist/platform.js  tools that fail in each way, for programs that check
 //
 // A bundle is one classic script, minified, for browsers from Chromium 120.
 // go generate makes all of them, and needs no Node.js; a test fails where one
