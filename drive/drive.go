@@ -27,7 +27,8 @@
 // what is not JSON is a fault of the harness, and so is a server whose answers
 // no conditions change. It fails no case: it makes the
 // run void, and the rest of its case is not sent. After three faults in a row
-// no other case is sent either.
+// no other case is sent either. A case whose input a wire cannot carry as it is
+// written is not sent and is unchecked.
 package drive
 
 import (
@@ -59,6 +60,10 @@ type Tool struct {
 
 // ErrNoList is the error of a server that answers calls and lists no tools.
 var ErrNoList = errors.New("the server lists no tools")
+
+// ErrNotCarried is the error of a call that was not made, because its input
+// would not reach the tool as it is written. The case is unchecked.
+var ErrNotCarried = errors.New("the input does not reach a tool as it is written")
 
 // Tools are those of one server.
 type Tools interface {
@@ -163,6 +168,10 @@ func (r *run) send(ctx context.Context, at int) {
 // call makes one call, and reports whether it had an answer.
 func (r *run) call(ctx context.Context, c *oracle.Case, name string, input []byte, condition *oracle.Condition, execution int) (oracle.ToolAnswer, bool) {
 	answer, err := r.tools.Call(ctx, name, input, condition, execution)
+	if errors.Is(err, ErrNotCarried) {
+		r.outcome.AddUnchecked("cases that were not sent", err.Error())
+		return answer, false
+	}
 	if err != nil {
 		r.faults++
 		r.outcome.AddVoid("%s, execution %d: %w", c.Name, execution, err)

@@ -3,6 +3,7 @@ package drive_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -239,5 +240,22 @@ func TestReadAnswer(t *testing.T) {
 		if got != want || err == nil && string(answer.Body) != body {
 			t.Errorf("%.60s: got %s, want %s", body, got, want)
 		}
+	}
+}
+
+// TestNotCarried: an input that the wire cannot carry leaves its case
+// unchecked. It is no fault, however many there are.
+func TestNotCarried(t *testing.T) {
+	tools := &fake{unlisted: drive.ErrNoList}
+	tools.answer = func(c called) (oracle.ToolAnswer, error) {
+		if strings.Contains(c.input, "ship104") {
+			return oracle.ToolAnswer{}, fmt.Errorf("%w: too much", drive.ErrNotCarried)
+		}
+		return oracle.ToolAnswer{Body: []byte(`{}`)}, nil
+	}
+	o, err := drive.JudgeTools(t.Context(), suite(t, "recovery-v1"), tools, nil)
+	want := []oracle.Unchecked{{What: "cases that were not sent", Count: 2, Reason: "the input does not reach a tool as it is written: too much"}}
+	if err != nil || !slices.Equal(o.Unchecked, want) || o.Passed+o.Failed != 7 {
+		t.Errorf("got %+v, %v", o, err)
 	}
 }

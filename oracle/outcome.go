@@ -90,6 +90,16 @@ func (o *Outcome) AddVoid(format string, args ...any) {
 	o.Void = append(o.Void[:maxVoid], fmt.Sprintf("and %d more", o.voids-maxVoid))
 }
 
+// AddUnchecked notes one thing more that was not judged, and why.
+func (o *Outcome) AddUnchecked(what, reason string) {
+	at := slices.IndexFunc(o.Unchecked, func(u Unchecked) bool { return u.What == what && u.Reason == reason })
+	if at < 0 {
+		at = len(o.Unchecked)
+		o.Unchecked = append(o.Unchecked, Unchecked{What: what, Reason: reason})
+	}
+	o.Unchecked[at].Count++
+}
+
 // count notes the verdict of one case.
 func (o *Outcome) count(c *Case, f *findings) {
 	o.countChecks(f)

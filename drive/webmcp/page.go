@@ -23,7 +23,7 @@ const (
 	// registerTime bounds how long a page may take to register its first tool.
 	registerTime = 10 * time.Second
 	// quietTime is how long its list must stay as it is to be complete.
-	quietTime = 300 * time.Millisecond
+	quietTime = time.Second
 	pollTime  = 20 * time.Millisecond
 )
 

@@ -80,7 +80,7 @@ func TestPlatform(t *testing.T) {
 	s, b := platformSuite(t), browser(t)
 	done := 0
 	observed, err := b.observeAll(t.Context(), s, Platform{
-		Page: address + "/sandbox/platform", Timeout: time.Minute, Patience: 2 * time.Second, Progress: func(n int) { done = n },
+		Page: address + "/sandbox/platform", Timeout: time.Minute, Progress: func(n int) { done = n },
 	})
 	if err != nil {
 		t.Fatal(err)

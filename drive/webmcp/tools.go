@@ -1,10 +1,12 @@
 package webmcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -86,10 +88,38 @@ func (t *Tools) ready(ctx context.Context) (err error) {
 	return err
 }
 
+// errNoNumber says which inputs a page cannot pass on.
+var errNoNumber = fmt.Errorf("%w: JavaScript knows no other form of a number, no number beyond 2^53 and no member twice", drive.ErrNotCarried)
+
+// carried reports whether JavaScript keeps an input, but for white space and
+// how its texts are written: no member twice, and each number as JavaScript
+// writes it.
+func carried(input jsontext.Value) bool {
+	decoder := jsontext.NewDecoder(bytes.NewReader(input))
+	for {
+		value, err := decoder.ReadToken()
+		switch {
+		case errors.Is(err, io.EOF):
+			return true
+		case err != nil:
+			return false
+		case value.Kind() != '0':
+			continue
+		}
+		written := jsontext.Value(value.String())
+		if canonical := written.Clone(); canonical.Canonicalize() != nil || string(canonical) != string(written) {
+			return false
+		}
+	}
+}
+
 // Call makes one call through the page's executeTool. What the platform makes
 // of it without an answer is an error, and the page is opened anew for the next
 // call.
 func (t *Tools) Call(ctx context.Context, name string, input []byte, c *oracle.Condition, execution int) (oracle.ToolAnswer, error) {
+	if !carried(input) {
+		return oracle.ToolAnswer{}, errNoNumber
+	}
 	limited, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	answer, err := t.call(limited, name, input, c, execution)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"remit.example/drive"
 	"remit.example/oracle"
 )
 
@@ -86,7 +87,7 @@ func TestTools(t *testing.T) {
 		failed      bool
 	}{
 		{"literal", `{}`, nil, ` {"price":1.0, "id":"A"}`, false},
-		{"echo", `{"__proto__":"x","n":1.50,"t":"\u2028'\\"}`, nil, `{"__proto__":"x","n":1.5,"t":"` + "\u2028" + `'\\"}`, false},
+		{"echo", ` {"__proto__":"x","n":1.5,"t":"\u2028'\\"}`, nil, `{"__proto__":"x","n":1.5,"t":"` + "\u2028" + `'\\"}`, false},
 		{"echo", `{"isError":true,"a":1,"content":[{"text":"no"},{"text":"{\"a\":1.0}"}]}`, nil, `{"a":1.0}`, false},
 		{"echo", `{"isError":true,"a":1,"content":[{"text":"{\"a\":2}"}]}`, nil, `{"isError":true,"a":1,"content":[{"text":"{\"a\":2}"}]}`, true},
 		{"echo", `{"a":1,"content":[{"text":"{\"a\":1}"}]}`, nil, `{"a":1,"content":[{"text":"{\"a\":1}"}]}`, false},
@@ -205,4 +206,21 @@ func runs(t *testing.T, profile string) bool {
 		}
 	}
 	return false
+}
+
+// TestCarried: what JavaScript would change is not sent.
+func TestCarried(t *testing.T) {
+	for input, want := range map[string]bool{
+		` { "a" : [1, -1, 0, 1.5, 1e+21, 9007199254740992], "b": "1.0" } `: true,
+		`{"a":1.0}`: false, `{"a":[1e3]}`: false, `{"a":-0}`: false, `{"a":9007199254740993}`: false,
+		`{"a":1E400}`: false, `{"a":1,"a":1}`: false, `{"a":`: false, `"{\"a\":1.0}"`: true,
+	} {
+		if got := carried(jsontext.Value(input)); got != want {
+			t.Errorf("%s: got %v", input, got)
+		}
+	}
+	_, err := (&Tools{}).Call(t.Context(), "a", []byte(`{"a":1.0}`), nil, 1)
+	if !errors.Is(err, drive.ErrNotCarried) {
+		t.Errorf("got %v", err)
+	}
 }

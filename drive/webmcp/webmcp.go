@@ -11,8 +11,9 @@
 // invokeTool, of the debugging protocol, parses a text that is JSON and writes
 // it anew, so that 1.0 becomes 1: tools are judged through executeTool.
 //
-// The input is one value. It reaches the tool as JavaScript reads it: numbers
-// beyond 2^53 lose digits, and of members of one name the last stays.
+// The input is one value. It reaches the tool as JavaScript reads it. What that
+// changes is not sent, and its case is unchecked: a number in another form than
+// JavaScript's, such as 1.0, one beyond 2^53, a member that stands twice.
 //
 // The conditions of a sandbox go along in the headers that package drive/http
 // documents, which the browser adds to every request of the page.
