@@ -91,6 +91,7 @@ func FuzzJudge(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"suite":"x","version":"1","contract":"recovery-v1","sha256":"","oracle_sha256":"","controls":[],"cases":[{"why":"w","clause":"c","case":{"case":"a","input":{},"auth_ok":true,"allowed":true,"responses":["OK"],"correction":null,"renewal":false},"oracle":[{"case":"a","execution":1,"input":{},"auth_ok":true,"code":"OK","action":"complete","at_ms":0,"disposition":"success"}],"records":[]}]}`))
 	f.Add([]byte(`{"suite":"x","contract":"catalogue-v1","cases":[{"case":{"request_id":"a","tool":"search"},"oracle":[{"request_id":"a","status":"preference_order","items":[],"basis":"x","recommendation":false}]}]}`))
+	f.Add(platformOf(platformCase, platformResult))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := oracle.Parse("suite.json", text)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -101,6 +102,9 @@ type Reading struct {
 // Line is the result line of a reading.
 func (r Reading) Line() []byte { return []byte(encode(r) + "\n") }
 
+// readingMembers are those of a result line, in order.
+var readingMembers = []string{"case", "reading", "failure", "disposition", "executions"}
+
 func parseReading(line []byte) (Reading, error) {
 	var r Reading
 	if err := json.Unmarshal(line, &r, json.RejectUnknownMembers(true)); err != nil {
@@ -130,6 +134,11 @@ func (l *lint) checkReading(c *Case) {
 	l.checkName(c)
 	if len(c.Oracle) != 1 || len(c.Records) != 0 {
 		l.fault("case %s: a platform case has one reading and no records", c.Name)
+		return
+	}
+	m, err := membersOf(c.Oracle[0])
+	if err != nil || len(m) != len(readingMembers) || slices.ContainsFunc(readingMembers, func(name string) bool { return m.count(name) != 1 }) {
+		l.fault("case %s: its oracle has not each of the members %s once", c.Name, strings.Join(readingMembers, ", "))
 		return
 	}
 	if r, err := parseReading(c.Oracle[0]); err != nil || r.Case != c.Name {
