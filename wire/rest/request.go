@@ -183,7 +183,7 @@ func addScalar(parameters url.Values, name string, value jsontext.Value) {
 // say the same to the byte, else as the whole request.
 func (f *form) link(request []byte) string {
 	parameters := f.parametersOf(request)
-	if !bytes.Equal(f.build(parameters), request) {
+	if len(parameters) == 0 || !bytes.Equal(f.build(parameters), request) {
 		parameters = url.Values{wholeRequest: {string(request)}}
 	}
 	return f.Action + "?" + f.ordered(parameters)
