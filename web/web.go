@@ -6,6 +6,9 @@
 //	src/page.ts         dist/page.js      the pages for people
 //	src/platform.ts     dist/platform.js  tools that fail in each way, for programs that check
 //
+// The folder pages has the templates of the pages for people, with their style
+// and icon.
+//
 // A bundle is one classic script, minified, for browsers from Chromium 120.
 // go generate makes all of them, and needs no Node.js; a test fails where one
 // differs from its sources.

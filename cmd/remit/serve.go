@@ -37,6 +37,7 @@ PATH is a contract file, or a folder with a contract.yaml; none serves the
 built-in examples. The server answers at
 
   /                 an index for people
+  /tools/NAME       a page for people: ask one tool, see its answer
   /mcp              MCP, streamable HTTP
   /v1/tools         the tools, as JSON
   /v1/tools/NAME    one tool: POST a request, get its answer
