@@ -13,8 +13,8 @@
     dispatchEvent(new Event("withdraw"));
   },
 
-  // Calls a tool once, the kept one if there is one. Browsers up to Chromium
-  // 154 take the input as JSON, and list schemas in the same form.
+  // Calls a tool once, the kept one if there is one. The input is the value
+  // itself, which browsers take from Chromium 155 on.
   async call(name, input) {
     const context = document.modelContext;
     const kept = globalThis[Symbol.for("remit.kept")];
@@ -22,12 +22,11 @@
     if (!tool) return { error: "NotFound" };
     const stop = new AbortController();
     globalThis[Symbol.for("remit.stop")] = stop;
-    const asText = typeof tool.inputSchema === "string" && typeof input === "object";
     try {
-      const text = await context.executeTool(tool, asText ? JSON.stringify(input) : input, { signal: stop.signal });
+      const text = await context.executeTool(tool, input, { signal: stop.signal });
       return { text: String(text) };
     } catch (error) {
-      return { error: String(error?.name ?? "Error"), message: String(error?.message ?? error) };
+      return { error: String(error?.name ?? "Error") };
     }
   },
 
