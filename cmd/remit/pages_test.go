@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/http/httptest"
@@ -152,6 +153,40 @@ func TestPlot(t *testing.T) {
 	}
 	if none := personPage(t, handler, "/tools/assess_source_suitability?request_id=P3&purpose=colour_matching"); strings.Contains(none, "<figure") {
 		t.Error("a purpose without a plot has none")
+	}
+}
+
+// TestPageOfOldData says that data is stale, and shows what it no longer
+// establishes as unknown.
+func TestPageOfOldData(t *testing.T) {
+	handler := personHandler(t, []string{hostileShop(t)})
+	text := personPage(t, handler, "/tools/rank_things?request_id=O1&preferences.1=size_ascending")
+	for _, want := range []string{
+		`<p class="stale">Stale: the data is older than the contract permits`, `<span class="unknown">unknown</span>`,
+		`Shared rank 1 <span class="shared">` + fmt.Sprint(len(hostile)) + " records</span>", "<dt>Unknown size</dt>", "they come last",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+// TestPageOfFaults marks each faulty field of a form, and names what has none.
+func TestPageOfFaults(t *testing.T) {
+	handler := personHandler(t, nil)
+	text := personPage(t, handler, "/tools/rank_sources_by_preference?request_id=F1&filters.min_cct=warm&preferences.1=price_ascending&limit=0&cursor=x&colour=red")
+	for _, want := range []string{
+		`id="field-filters.min_cct-error-0"><bdi>The colour temperature floor must be a whole number, such as 4000.</bdi>`,
+		`<fieldset class="preferences wrong" id="field-preferences"`, `<a href="#field-limit">limit</a>`, `<option value="price_ascending" selected>price_ascending</option>`,
+		`<li><code><bdi>colour</bdi></code>: <bdi>There is no argument colour`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	lost := personPage(t, handler, "/tools/search_sources?request_id=F2&cursor=x")
+	if !strings.Contains(lost, "<li><code><bdi>cursor</bdi></code>") || strings.Contains(lost, "#field-cursor") {
+		t.Error("the form has no field for a cursor, and no link leads to one")
 	}
 }
 

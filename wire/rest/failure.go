@@ -40,7 +40,7 @@ func failureOf(t *tool.Tool, f *form, request []byte, failure *record.Record) *f
 		v.Next = "Stop. No contract says what this code permits, so nothing follows from it."
 	}
 	for _, fault := range faultsOf(failure) {
-		if f.field(fault.Param) == nil {
+		if at := f.field(fault.Param); at == nil || at.Kind == unseen {
 			fault.Param = ""
 		}
 		v.Faults = append(v.Faults, fault)

@@ -67,8 +67,8 @@ func breakable(name string) template.HTML {
 // turns are the characters that set the direction of what follows them.
 var turns = &unicode.RangeTable{R16: []unicode.Range16{{0x061c, 0x061c, 1}, {0x200e, 0x200f, 1}, {0x202a, 0x202e, 1}, {0x2066, 0x2069, 1}}}
 
-// exact shows bytes as they are: as text, in which each character that would
-// turn the direction of the rest stands alone in an isolate and does not.
+// exact shows a text as it is, in which each character that would turn the
+// direction of the rest stands alone in an isolate and does not.
 func exact(text string) template.HTML {
 	var b strings.Builder
 	start := 0
@@ -80,7 +80,7 @@ func exact(text string) template.HTML {
 		}
 	}
 	b.WriteString(template.HTMLEscapeString(text[start:]))
-	return template.HTML(b.String()) // escaped above
+	return template.HTML(strings.ReplaceAll(b.String(), "\r", "&#13;")) // escaped above; a browser reads \r as a new line
 }
 
 // head is what every page begins with.

@@ -152,3 +152,16 @@ func TestScale(t *testing.T) {
 		}
 	}
 }
+
+func TestExact(t *testing.T) {
+	for text, want := range map[string]string{
+		"a < b & c":       "a &lt; b &amp; c",
+		"x\u202ey\u2066z": "x<bdi class=\"turn\">\u202e</bdi>y<bdi class=\"turn\">\u2066</bdi>z",
+		"\u202e<script>":  "<bdi class=\"turn\">\u202e</bdi>&lt;script&gt;",
+		"one\r\ntwo":      "one&#13;\ntwo",
+	} {
+		if got := string(exact(text)); got != want {
+			t.Errorf("%q is shown by %q, want %q", text, got, want)
+		}
+	}
+}
