@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"remit.example/tool"
 	"remit.example/wire/wiretest"
@@ -32,6 +33,8 @@ type inPage struct {
 	Sent string `json:"sent"` // the request's body, "" where none was sent
 	Body string `json:"body"` // the input as the page writes it
 	Text string `json:"text"` // the bytes of the answer
+	// Characters is how long the object of a failure is, in code points.
+	Characters int `json:"characters"`
 }
 
 // manyKinds has arguments of every kind that a contract can declare.
@@ -148,7 +151,12 @@ func checkInPage(t *testing.T, served *tool.Tool, input faulty, got inPage) (fau
 	if answer.Failure == nil {
 		return 0
 	}
-	return len(answer.Failure.Fields)
+	faults = len(answer.Failure.Fields)
+	// Beside the body stand its sentence once more and some 60 characters.
+	if brief := utf8.RuneCount(answer.Body) + utf8.RuneCountInString(answer.Prose) + 100; got.Characters > max(tool.AgentCharacters, brief) {
+		t.Errorf("%s, input %s: the failure has %d characters", served.Name, input.text, got.Characters)
+	}
+	return faults
 }
 
 // callInPage calls a tool with each input and reads what became of it.
@@ -179,7 +187,8 @@ func callInPage(t *testing.T, ctx context.Context, name string, inputs []faulty)
 			const body = sent;
 			const answer = await pending;
 			const failed = typeof answer !== "string";
-			return {sent: body, body: JSON.stringify(JSON.parse(text)), text: failed ? answer.content[1].text : answer};
+			return {sent: body, body: JSON.stringify(JSON.parse(text)), text: failed ? answer.content[1]?.text ?? JSON.stringify({...answer, isError: undefined, content: undefined}) : answer,
+				characters: failed ? [...JSON.stringify(answer)].length : 0};
 		};
 		const inputs = %s, results = [];
 		while (inputs.length > 0) {

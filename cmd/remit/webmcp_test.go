@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/chromedp"
 
 	"remit.example/record"
+	"remit.example/tool"
 	"remit.example/wire"
 	"remit.example/wire/webmcp"
 	"remit.example/wire/wiretest"
@@ -146,7 +148,8 @@ type Registration struct {
 	} `json:"left"`
 }
 
-// failureObject is the JSON of the object that a failed call resolves with.
+// failureObject is the JSON of the object that a failed call resolves with. The
+// body stands in it once more where 1,500 characters have room for it.
 func failureObject(t *testing.T, body string) string {
 	t.Helper()
 	var members struct{ Error string }
@@ -154,8 +157,12 @@ func failureObject(t *testing.T, body string) string {
 		t.Fatal(err)
 	}
 	object := strings.TrimSuffix(body, "}") + `,"isError":true,"content":[{"type":"text","text":`
-	object = string(record.AppendString([]byte(object), members.Error)) + `},{"type":"text","text":`
-	return string(record.AppendString([]byte(object), body)) + `}]}`
+	object = string(record.AppendString([]byte(object), members.Error)) + `}`
+	whole := string(record.AppendString([]byte(object+`,{"type":"text","text":`), body)) + `}]}`
+	if utf8.RuneCountInString(whole) <= tool.AgentCharacters {
+		return whole
+	}
+	return object + `]}`
 }
 
 func servedNames(t *testing.T) []string {

@@ -164,7 +164,8 @@ func answerOf(o Observed) (oracle.ToolAnswer, error) {
 }
 
 // bodyOf is the text in the content of a failure that says the same as the
-// failure itself; any other answer as it is.
+// failure itself, or the failure without content where that is its sentence
+// alone; any other answer as it is.
 func bodyOf(text []byte) []byte {
 	var object map[string]jsontext.Value
 	if json.Unmarshal(text, &object) != nil {
@@ -176,6 +177,10 @@ func bodyOf(text []byte) []byte {
 	if string(object["isError"]) != "true" || json.Unmarshal(object["content"], &content) != nil || len(content) == 0 {
 		return text
 	}
+	var sentence string
+	if json.Unmarshal(object["error"], &sentence) == nil && len(content) == 1 && content[0].Text == sentence {
+		return leaving(text, "isError", "content") // an agent's budget had no room for the body
+	}
 	last := []byte(content[len(content)-1].Text)
 	delete(object, "isError")
 	delete(object, "content")
@@ -184,6 +189,28 @@ func bodyOf(text []byte) []byte {
 		return text
 	}
 	return last
+}
+
+// leaving is an object without the named members; the bytes of the others stay.
+func leaving(text []byte, names ...string) []byte {
+	decoder := jsontext.NewDecoder(bytes.NewReader(text))
+	_, err := decoder.ReadToken()
+	rest := []byte{'{'}
+	for err == nil && decoder.PeekKind() == '"' {
+		var name, value jsontext.Value
+		if name, err = decoder.ReadValue(); err != nil {
+			break
+		}
+		name = name.Clone()
+		if value, err = decoder.ReadValue(); err != nil || slices.Contains(names, strings.Trim(string(name), `"`)) {
+			continue
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(append(rest, name...), ':'), value...)
+	}
+	return append(rest, '}')
 }
 
 // sameValue reports whether two JSON texts are equal but for their form.

@@ -89,6 +89,7 @@ func TestTools(t *testing.T) {
 		{"literal", `{}`, nil, ` {"price":1.0, "id":"A"}`, false},
 		{"echo", ` {"__proto__":"x","n":1.5,"t":"\u2028'\\"}`, nil, `{"__proto__":"x","n":1.5,"t":"` + "\u2028" + `'\\"}`, false},
 		{"echo", `{"isError":true,"a":1,"content":[{"text":"no"},{"text":"{\"a\":1.0}"}]}`, nil, `{"a":1.0}`, false},
+		{"echo", `{"error":"No.","a":1.5,"isError":true,"content":[{"type":"text","text":"No."}]}`, nil, `{"error":"No.","a":1.5}`, true},
 		{"echo", `{"isError":true,"a":1,"content":[{"text":"{\"a\":2}"}]}`, nil, `{"isError":true,"a":1,"content":[{"text":"{\"a\":2}"}]}`, true},
 		{"echo", `{"a":1,"content":[{"text":"{\"a\":1}"}]}`, nil, `{"a":1,"content":[{"text":"{\"a\":1}"}]}`, false},
 		{"fails", `{}`, nil, `{"status":"invalid_input","error":"no","recovery":{"code":"X"},"isError":true,"content":[]}`, true},

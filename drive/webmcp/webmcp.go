@@ -24,7 +24,8 @@
 // read MCP expect it, repeats in its last text the body that is the same on
 // every wire; that text is the body if the object says the same besides content
 // and isError, and otherwise the object is, which is then no failure of ours to
-// any judge.
+// any judge. Where the content is the sentence alone, the body is the object
+// without content and isError.
 //
 // # What the platform makes of a call
 //

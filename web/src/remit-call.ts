@@ -113,15 +113,16 @@ function milliseconds(retryAfter: string): number {
   return left > 0 ? left : NaN;
 }
 
-/** The object that a failed call resolves with: its body's members, and what other consumers look for. */
+/** What an agent reads of one call at most, in code points. */
+const characters = 1500;
+
+/**
+ * The object that a failed call resolves with: its body's members, and what other consumers look for. The bytes of the body
+ * stand in it once more where an agent's budget has room for them.
+ */
 function failure(bytes: string): Remit.Failure {
   const body = JSON.parse(bytes) as Omit<Remit.Failure, "isError" | "content">;
-  return {
-    ...body,
-    isError: true,
-    content: [
-      { type: "text", text: body.error },
-      { type: "text", text: bytes },
-    ],
-  };
+  const brief: Remit.Failure = { ...body, isError: true, content: [{ type: "text", text: body.error }] };
+  const whole: Remit.Failure = { ...brief, content: [...brief.content, { type: "text", text: bytes }] };
+  return [...JSON.stringify(whole)].length <= characters ? whole : brief;
 }
