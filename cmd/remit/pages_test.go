@@ -156,6 +156,43 @@ func TestPlot(t *testing.T) {
 	}
 }
 
+// TestPlotBounds draws as many matches as it may over several pages of the
+// tool, says how many have no figure, and draws no more than that.
+func TestPlotBounds(t *testing.T) {
+	folder := t.TempDir()
+	rows, evidence := "sku,kind,size\n", "record,product,scope,method,performed_by,assessor_level,ra\n"
+	for i := range 1001 {
+		rows += fmt.Sprintf("P%04d,%s,%d\n", i, map[bool]string{true: "few", false: "many"}[i < 250], i)
+		if i%2 == 0 {
+			evidence += fmt.Sprintf("E%04d,P%04d,item,M,somebody,self,%d\n", i, i, i%100)
+		}
+	}
+	contract := `remit: 1
+service: sizes
+data: {file: rows.csv, as_of: 2026-01-01}
+columns: {sku: {id: true}, kind: {type: text}, size: {type: integer, show: true}}
+evidence: {file: evidence.csv}
+purposes:
+  ra_limit: {version: "1", owner: o@shop.example, method: M, criteria: [{property: ra, at_most: 90}], plot: {x: size, y: ra}}
+tools:
+  assess_things: {promise: assess_suitability, filters: {kind: equals}}
+`
+	for name, text := range map[string]string{"contract.yaml": contract, "rows.csv": rows, "evidence.csv": evidence} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	handler := personHandler(t, []string{folder})
+	few := personPage(t, handler, "/tools/assess_things?request_id=B1&filters.kind=few&purpose=ra_limit")
+	if points := strings.Count(few, `<g class="point `); points != 125 || !strings.Contains(few, "125 matches have no figures to draw.") {
+		t.Errorf("%d points", points)
+	}
+	many := personPage(t, handler, "/tools/assess_things?request_id=B2&purpose=ra_limit")
+	if strings.Contains(many, "<figure") || !strings.Contains(many, "1001 records match; at most 1000 are drawn.") {
+		t.Error("a plot of more matches than are drawn")
+	}
+}
+
 // TestPageOfOldData says that data is stale, and shows what it no longer
 // establishes as unknown.
 func TestPageOfOldData(t *testing.T) {

@@ -86,7 +86,7 @@ var decisionWords = map[string]string{
 var verdictWords = []struct{ verdict, words string }{
 	{"suitable", "suitable: every criterion is met"},
 	{"unsuitable", "unsuitable: a criterion is not met"},
-	{"insufficient_evidence", "insufficient evidence: nothing is decided"},
+	{"insufficient_evidence", "insufficient evidence: neither is established"},
 }
 
 // unitSigns are the signs of common codes of UN/CEFACT Recommendation 20.
