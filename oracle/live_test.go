@@ -168,6 +168,10 @@ func TestLiveVoid(t *testing.T) {
 			l.AddVoid("late")
 		}, []string{"late"}},
 		"a failure": {func(l *oracle.Live) { l.Judge(oracle.Provocation{Rule: "live-baseline"}, answered(500, `{}`)) }, []string{}},
+		"an answer and a failure": {func(l *oracle.Live) {
+			l.Judge(oracle.Provocation{Rule: "live-baseline"}, answered(200, `{}`))
+			l.Judge(oracle.Provocation{Rule: "live-baseline"}, answered(500, `{}`))
+		}, []string{}},
 		"an answer": {func(l *oracle.Live) { l.Judge(oracle.Provocation{Rule: "live-baseline"}, answered(200, `{}`)) }, []string{}},
 	} {
 		l := oracle.NewLive("ships")

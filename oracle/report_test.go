@@ -66,6 +66,37 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestUndecided: what could not be decided of a recording is no pass, and no
+// violation.
+func TestUndecided(t *testing.T) {
+	s := builtin(t, "recovery-v1")
+	for _, c := range []struct {
+		subject                   oracle.Subject
+		passed, failed, undecided int
+		verdict                   string
+		exit                      int
+		summary                   string
+	}{
+		{oracle.Recording, 1, 0, 0, oracle.Conforms, 0, "Conforms: x, in all 1 cases."},
+		{oracle.Recording, 1, 0, 2, oracle.Undecided, 3, "Undecided: x breaks no rule, and not all final answers could be read; 2 unchecked."},
+		{oracle.Recording, 0, 0, 1, oracle.Undecided, 3, "Undecided: x breaks no rule, and not all final answers could be read; 1 unchecked."},
+		{oracle.Recording, 1, 1, 1, oracle.Violates, 1, "Violates: x, in 1 of 2 cases; 1 unchecked."},
+		{oracle.Recording, 0, 0, 0, oracle.VoidRun, 3, "Void: the harness failed, and nothing was judged of x."},
+		{oracle.Implementation, 1, 0, 1, oracle.Conforms, 0, "Conforms: x, in all 1 cases."},
+		{oracle.Implementation, 0, 0, 1, oracle.VoidRun, 3, "Void: the harness failed, and nothing was judged of x."},
+	} {
+		o := refusals(t, s, c.passed, c.failed)
+		for i := range c.undecided {
+			o.Unchecked = append(o.Unchecked, oracle.Unchecked{What: "an answer", Count: 1, Reason: "reason " + string(rune('a'+i))})
+		}
+		r := oracle.NewReport(c.subject, "x")
+		r.Add(s, nil, o)
+		if r.Verdict != c.verdict || r.Exit() != c.exit || !strings.Contains(text(t, r), c.summary+"\n") {
+			t.Errorf("%+v: %s with the exit code %d: %s", c, r.Verdict, r.Exit(), text(t, r))
+		}
+	}
+}
+
 // TestText: what people read of a run is bounded, and counts the rest.
 func TestText(t *testing.T) {
 	s := builtin(t, "recovery-v1")
@@ -163,10 +194,10 @@ func TestOperatorsAddUp(t *testing.T) {
 // TestUnchecked: what a run left open, by what was judged.
 func TestUnchecked(t *testing.T) {
 	s := builtin(t, "recovery-v1")
-	for subject, want := range map[oracle.Subject][]int{oracle.Implementation: nil, oracle.Tools: {14, 14}, oracle.Caller: {3}} {
+	for subject, want := range map[oracle.Subject][]int{oracle.Implementation: nil, oracle.Tools: {14, 14}, oracle.Caller: {2}} {
 		o := s.NewOutcome()
 		s.JudgeCaller(o, place(t, s, "temporary-persistent"), []oracle.Arrival{call(0, valid)})
-		s.JudgeCaller(o, place(t, s, "temporary-then-ok"), []oracle.Arrival{call(0, valid)})
+		s.JudgeCaller(o, place(t, s, "temporary-then-ok"), []oracle.Arrival{call(0, valid), call(1000, valid)})
 		r := oracle.NewReport(subject, "x")
 		r.Add(s, nil, o)
 		var got []int
