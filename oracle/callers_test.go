@@ -143,3 +143,15 @@ func TestVoids(t *testing.T) {
 		t.Errorf("no call: %d passed, %d failed, void: %q", o.Passed, o.Failed, o.Void)
 	}
 }
+
+// TestAddUnchecked: what was not judged is counted by what it is, and why.
+func TestAddUnchecked(t *testing.T) {
+	o := builtin(t, "recovery-v1").NewOutcome()
+	for _, each := range [][2]string{{"a", "x"}, {"b", "x"}, {"a", "y"}, {"a", "x"}, {"b", "x"}, {"a", "x"}} {
+		o.AddUnchecked(each[0], each[1])
+	}
+	want := []oracle.Unchecked{{What: "a", Count: 3, Reason: "x"}, {What: "b", Count: 2, Reason: "x"}, {What: "a", Count: 1, Reason: "y"}}
+	if !slices.Equal(o.Unchecked, want) {
+		t.Errorf("got %v, want %v", o.Unchecked, want)
+	}
+}
