@@ -130,7 +130,7 @@ func TestLiveInterrupt(t *testing.T) {
 func TestLiveUsage(t *testing.T) {
 	path := "../../examples/delivery-status"
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, []byte("agent secret-token-0123456789\n"), 0o600); err != nil {
+	if err := os.WriteFile(empty, []byte("an agent secret-token-0123456789\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	base := []string{"--live", path, "--url", "http://127.0.0.1:1"}

@@ -21,6 +21,12 @@ declare namespace Remit {
     readonly outcome?: "not_applied" | "applied" | "unknown" | "partial";
   }
 
+  /** One text of a failed call. */
+  interface Content {
+    readonly type: "text";
+    readonly text: string;
+  }
+
   /** A failed call. A tool answers with it; it never throws. */
   interface Failure {
     readonly error: string;
@@ -28,8 +34,8 @@ declare namespace Remit {
     readonly retryable: boolean;
     readonly recovery: Recovery;
     readonly isError: true;
-    /** The sentence, then the exact bytes of the failed answer. */
-    readonly content: readonly [{ readonly type: "text"; readonly text: string }, { readonly type: "text"; readonly text: string }];
+    /** The sentence, then, where 1,500 code points have room for them, the exact bytes of the failed answer. */
+    readonly content: readonly [sentence: Content, body?: Content];
   }
 
   /** An answer: the exact bytes of a success, which are JSON, or a failure. */

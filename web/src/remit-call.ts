@@ -122,7 +122,8 @@ const characters = 1500;
  */
 function failure(bytes: string): Remit.Failure {
   const body = JSON.parse(bytes) as Omit<Remit.Failure, "isError" | "content">;
-  const brief: Remit.Failure = { ...body, isError: true, content: [{ type: "text", text: body.error }] };
-  const whole: Remit.Failure = { ...brief, content: [...brief.content, { type: "text", text: bytes }] };
+  const sentence: Remit.Content = { type: "text", text: body.error };
+  const brief: Remit.Failure = { ...body, isError: true, content: [sentence] };
+  const whole: Remit.Failure = { ...brief, content: [sentence, { type: "text", text: bytes }] };
   return [...JSON.stringify(whole)].length <= characters ? whole : brief;
 }
