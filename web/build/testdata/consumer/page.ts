@@ -13,7 +13,7 @@ function next(answer: Remit.Answer): string {
     return answer;
   }
   const wait: number | null = answer.recovery.retry_after_ms;
-  return answer.retryable && wait !== null ? `again in ${wait} ms` : answer.content[1]?.text;
+  return answer.retryable && wait !== null ? `again in ${wait} ms` : answer.content[1]?.text ?? answer.content[0].text;
 }
 
 // A tool is one that the browser takes.
