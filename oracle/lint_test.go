@@ -153,6 +153,16 @@ func TestLint(t *testing.T) {
 			c := of(s, "dependency-refuses-after-a-wait")
 			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"retry_after_ms":20`, `"retry_after_ms":-5`, 1))
 		}, []string{"case dependency-refuses-after-a-wait: a wait of -5 ms"}},
+		{"the longest wait", "recovery-v1-extended", func(s *oracle.Suite) {
+			c := of(s, "dependency-refuses-after-a-wait")
+			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"retry_after_ms":20`, `"retry_after_ms":274877906944`, 1))
+			replace(c.Oracle, `"at_ms":20`, `"at_ms":274877906944`)
+			replace(c.Records, `"retry_after_ms":20`, `"retry_after_ms":274877906944`)
+		}, nil},
+		{"a millisecond more", "recovery-v1-extended", func(s *oracle.Suite) {
+			c := of(s, "dependency-refuses-after-a-wait")
+			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"retry_after_ms":20`, `"retry_after_ms":274877906945`, 1))
+		}, []string{"case dependency-refuses-after-a-wait: a wait of 274877906945 ms"}},
 		{"a wait beyond any clock", "recovery-v1-extended", func(s *oracle.Suite) {
 			c := of(s, "dependency-refuses-after-a-wait")
 			c.Line = jsontext.Value(strings.Replace(string(c.Line), `"retry_after_ms":20`, `"retry_after_ms":10000000000000`, 1))
