@@ -236,6 +236,43 @@ func TestPagesByKeyboard(t *testing.T) {
 	stays(t, asked(), server)
 }
 
+// TestPagesFragments follows the links within a page: each leads the focus to
+// its target, and what a person has typed stays.
+func TestPagesFragments(t *testing.T) {
+	server := personServer(t, nil)
+	ctx := wiretest.Chromium(t, true)
+	for _, c := range []struct{ address, link, want string }{
+		{"/tools/rank_sources_by_preference?request_id=F1&filters.min_cct=warm&preferences.1=price_ascending&limit=0", ".skip", "main"},
+		{"/tools/rank_sources_by_preference?request_id=F1&filters.min_cct=warm&preferences.1=price_ascending&limit=0", `.faults [href$="min_cct"]`, "field-filters.min_cct"},
+		{"/tools/rank_sources_by_preference?request_id=F1&preferences.1=price_ascending", ".faults a", "field-preferences-1"},
+		{"/tools/assess_source_suitability?request_id=F2&purpose=colour_rendering_limits&limit=1", ".item td a", "record-1"},
+	} {
+		navigate(t, ctx, server+c.address)
+		got := evaluate[[]string](t, ctx, fmt.Sprintf(`
+			document.getElementById("field-request_id").value = "typed";
+			document.querySelector(%q).click();
+			const end = performance.now() + 500;
+			while (performance.now() < end) await new Promise(requestAnimationFrame);
+			const at = document.activeElement;
+			return [at.id, document.getElementById("field-request_id").value, at.checkVisibility() ? "seen" : "hidden"];`, c.link))
+		if !slices.Equal(got, []string{c.want, "typed", "seen"}) {
+			t.Errorf("%s leads to %v", c.link, got)
+		}
+	}
+	navigate(t, ctx, server+"/tools/delivery_status?shipment_ref=SHIP-104")
+	inject(t, ctx, `document.getElementById("field-shipment_ref").value = "SHIP-403"; document.querySelector("#form button:not([type])").click();`)
+	back := evaluate[string](t, ctx, `
+		while (!location.search.includes("403")) await new Promise(requestAnimationFrame);
+		return document.getElementById("answer-title").textContent;`)
+	if back != "Failure ACCESS_DENIED" {
+		t.Errorf("the answer is %s", back)
+	}
+	loads(t, ctx, chromedp.Evaluate[chromedp.Void](`history.back()`))
+	if got := evaluate[string](t, ctx, `return document.getElementById("field-shipment_ref").value`); got != "SHIP-104" {
+		t.Errorf("going back shows %s", got)
+	}
+}
+
 // TestPagesCountDown counts a wait down and offers the repetition only after it.
 func TestPagesCountDown(t *testing.T) {
 	server := personServer(t, nil)

@@ -16,6 +16,13 @@ const LONGEST = 2 ** 31 - 1;
 
 let ticking: number | undefined;
 
+/** The part of the address that holds a request; a fragment only names a place. */
+function requestShown(): string {
+  return location.pathname + location.search;
+}
+
+let shown = requestShown();
+
 /** The elements under root that match a selector and are of a kind. */
 function all<T extends Element>(root: ParentNode, selector: string, kind: new () => T): T[] {
   return Array.from(root.querySelectorAll(selector)).filter((found) => found instanceof kind) as T[];
@@ -171,6 +178,7 @@ async function send(form: HTMLFormElement, keep: boolean): Promise<void> {
   const address = addressOf(form);
   await showAnswer(form, keep, address);
   history.pushState(null, "", address);
+  shown = requestShown();
 }
 
 /** A failure in the form that an agent in the page reads. */
@@ -199,6 +207,8 @@ document.addEventListener("submit", (event: AgentSubmitEvent) => {
   if (event.agentInvoked) event.respondWith?.(answer);
 });
 
-window.addEventListener("popstate", () => location.reload());
+window.addEventListener("popstate", () => {
+  if (requestShown() !== shown) location.reload();
+});
 
 enhance(document);

@@ -31,6 +31,14 @@ type faultView struct {
 	Accepted string
 }
 
+// Href leads to the box of the fault's field, of several to the first.
+func (v faultView) Href() string {
+	if v.Param == preferencesIn {
+		return "#field-" + preferencesIn + "-1"
+	}
+	return "#field-" + v.Param
+}
+
 func failureOf(t *tool.Tool, f *form, request []byte, failure *record.Record) *failureView {
 	v := &failureView{
 		Code: string(failure.Code), Message: failure.Error(), Next: nextWords[failure.Next],
