@@ -141,6 +141,11 @@ func (f *findings) add(rule string, execution int, expected, got []byte, format 
 	})
 }
 
+// has reports whether an execution breaks a rule.
+func (f *findings) has(execution int) bool {
+	return slices.ContainsFunc(f.list, func(each Finding) bool { return each.Execution == execution })
+}
+
 // sorted is the list with the rule that the case fails by first: lines that
 // cannot be told apart, then what was done after the end, then the first line
 // that differs.

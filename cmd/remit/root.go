@@ -76,7 +76,8 @@ Exit codes: 0 success, 1 a failure or violation, 2 wrong usage or input,
 
 const rootExample = `  remit serve
   remit serve examples/task-lights --listen 127.0.0.1:8080
-  remit serve --stdio`
+  remit serve --stdio
+  remit check`
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
