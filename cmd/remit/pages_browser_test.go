@@ -273,6 +273,59 @@ func TestPagesFragments(t *testing.T) {
 	}
 }
 
+// TestPagesGoOn goes on from an answer on a narrow screen: what is seen, and
+// has the focus, is the next answer.
+func TestPagesGoOn(t *testing.T) {
+	server := personServer(t, nil)
+	ctx := wiretest.Chromium(t, true)
+	show(t, ctx, 390, "light")
+	for _, c := range []struct{ address, link, want string }{
+		{"/tools/rank_lights_by_declared_preferences?request_id=R2", ".choices a", "Order by your preferences"},
+		{"/tools/search_sources?request_id=Q1&limit=3", ".next a", "Matches"},
+	} {
+		navigate(t, ctx, server+c.address)
+		loads(t, ctx, chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector(%q).click()`, c.link)))
+		got := evaluate[[]any](t, ctx, `
+			const title = document.getElementById("answer-title"), top = title.getBoundingClientRect().top;
+			return [document.activeElement === title, top >= 0 && top < 200, title.textContent];`)
+		if !slices.Equal(got, []any{true, true, c.want}) {
+			t.Errorf("%s leads to %v", c.link, got)
+		}
+	}
+	navigate(t, ctx, server+"/tools/delivery_status?shipment_ref=SHIP-503")
+	got := evaluate[[]any](t, ctx, `
+		const repeat = document.querySelector(".repeat");
+		while (repeat.hidden) await new Promise(requestAnimationFrame);
+		scrollTo(0, 0);
+		repeat.click();
+		while (repeat.isConnected) await new Promise(requestAnimationFrame);
+		const title = document.getElementById("answer-title"), top = title.getBoundingClientRect().top;
+		return [document.activeElement === title, top >= 0 && top < 200, document.querySelector(".repeat").hidden];`)
+	if !slices.Equal(got, []any{true, true, true}) {
+		t.Errorf("repeating leads to %v", got)
+	}
+}
+
+// TestPagesEmptied empties what is required: the tool is asked and refuses,
+// and the field is marked.
+func TestPagesEmptied(t *testing.T) {
+	server := personServer(t, nil)
+	ctx := wiretest.Chromium(t, true)
+	for _, c := range [][2]string{{"delivery_status", "shipment_ref"}, {"search_lights", "request_id"}, {"get_source", "id"}} {
+		navigate(t, ctx, server+"/tools/"+c[0])
+		got := evaluate[[]any](t, ctx, fmt.Sprintf(`
+			const box = document.getElementById("field-%s");
+			box.value = "";
+			document.querySelector("#form button:not([type])").click();
+			while (box.isConnected) await new Promise(requestAnimationFrame);
+			const now = document.getElementById(box.id);
+			return [document.getElementById("answer-title").textContent, now.value, now.ariaInvalid];`, c[1]))
+		if !slices.Equal(got, []any{"Failure INVALID_ARGUMENT", "", "true"}) {
+			t.Errorf("%s: %v", c[0], got)
+		}
+	}
+}
+
 // TestPagesCountDown counts a wait down and offers the repetition only after it.
 func TestPagesCountDown(t *testing.T) {
 	server := personServer(t, nil)

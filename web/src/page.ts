@@ -120,20 +120,35 @@ function enhance(root: ParentNode): void {
   startTimer(root);
 }
 
-/** The address that a form leads to, without what was left empty. */
+/** The address that a form leads to, without what may be left empty and was. */
 function addressOf(form: HTMLFormElement): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
-    if (typeof value === "string" && (value !== "" || name === "request_id")) parameters.append(name, value);
+    const required = document.getElementById(`field-${name}`)?.getAttribute("aria-required") === "true";
+    if (typeof value === "string" && (value !== "" || required)) parameters.append(name, value);
   }
+  if (parameters.size === 0) parameters.append("request", "{}"); // an address without a request asks nothing
   return `${form.getAttribute("action") ?? ""}?${parameters.toString()}`;
+}
+
+/** Whether a form's tool has an effect. A form's own properties may be fields that are named like them. */
+function posts(form: HTMLFormElement): boolean {
+  return form.getAttribute("method") === "post";
 }
 
 /** What is known where no answer came. */
 function lossOf(form: HTMLFormElement): string {
-  return form.method === "post"
+  return posts(form)
     ? "No answer came. Whether the call took effect is not known; do not send it again."
     : "No answer came. This tool only reads: asking again is safe.";
+}
+
+/** Gives the heading of an answer the focus, and the screen to what it heads. */
+function present(title: HTMLElement | null): void {
+  if (!title) return;
+  title.focus({ preventScroll: true });
+  const top = title.getBoundingClientRect().top;
+  if (top < 0 || top > window.innerHeight / 2) title.scrollIntoView();
 }
 
 /** Says in the answer's place that none came. */
@@ -146,11 +161,11 @@ function showLoss(form: HTMLFormElement): void {
   const kept = title.cloneNode() as HTMLElement;
   kept.textContent = "No answer";
   title.parentElement?.replaceChildren(kept, sentence);
-  kept.focus();
+  present(kept);
 }
 
 /** Shows the answer of another page of this tool in this one; the form stays where an agent waits for it. */
-async function showAnswer(form: HTMLFormElement, keep: boolean, address: string, init?: RequestInit): Promise<void> {
+async function showAnswer(keep: boolean, address: string, init?: RequestInit): Promise<void> {
   const response = await fetch(address, init);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const work = page.getElementById("work");
@@ -158,7 +173,7 @@ async function showAnswer(form: HTMLFormElement, keep: boolean, address: string,
   if (!work || !here) throw new Error("no page of a tool came");
   const fresh = document.adoptNode(work);
   enhance(fresh);
-  const ask = keep ? form.closest(".ask") : null;
+  const ask = keep ? here.querySelector(".ask") : null;
   if (ask) {
     fresh.querySelector(".ask")?.remove();
     while (ask.nextSibling) ask.nextSibling.remove();
@@ -167,16 +182,20 @@ async function showAnswer(form: HTMLFormElement, keep: boolean, address: string,
     here.replaceWith(fresh);
   }
   document.title = page.title;
-  document.getElementById("answer-title")?.focus();
+  present(document.getElementById("answer-title"));
 }
 
 /** Sends a form and shows the answer. */
 async function send(form: HTMLFormElement, keep: boolean): Promise<void> {
-  if (form.method === "post") {
-    return showAnswer(form, keep, form.action, { method: "POST", body: new URLSearchParams([...new FormData(form)] as [string, string][]) });
+  if (posts(form)) {
+    return showAnswer(keep, form.getAttribute("action") ?? "", { method: "POST", body: new URLSearchParams([...new FormData(form)] as [string, string][]) });
   }
-  const address = addressOf(form);
-  await showAnswer(form, keep, address);
+  await follow(addressOf(form), keep);
+}
+
+/** Shows the answer to what an address asks, and keeps the address. */
+async function follow(address: string, keep: boolean): Promise<void> {
+  await showAnswer(keep, address);
   history.pushState(null, "", address);
   shown = requestShown();
 }
@@ -196,7 +215,7 @@ function agentAnswer(): unknown {
 
 document.addEventListener("submit", (event: AgentSubmitEvent) => {
   const form = event.target;
-  if (!(form instanceof HTMLFormElement) || form.id !== "form") return;
+  if (!(form instanceof HTMLFormElement) || form.getAttribute("id") !== "form") return;
   event.preventDefault();
   const answer = send(form, event.agentInvoked === true).then(agentAnswer).catch(() => {
     const error = lossOf(form);
@@ -205,6 +224,14 @@ document.addEventListener("submit", (event: AgentSubmitEvent) => {
     return failure(body, error, JSON.stringify(body));
   });
   if (event.agentInvoked) event.respondWith?.(answer);
+});
+
+document.addEventListener("click", (event) => {
+  const form = document.querySelector("form");
+  const link = event.target instanceof Element ? event.target.closest(".repeat") : null;
+  if (!form || !link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  follow(link.getAttribute("href") ?? "", false).catch(() => showLoss(form));
 });
 
 window.addEventListener("popstate", () => {

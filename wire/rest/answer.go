@@ -211,7 +211,7 @@ func (r *reader) read(v *answerView) {
 	}
 	v.Facts = r.facts()
 	if r.body.Cursor != nil {
-		v.Next = r.form.link(with(r.request, "cursor", quoted(*r.body.Cursor)))
+		v.Next = r.form.linkToAnswer(with(r.request, "cursor", quoted(*r.body.Cursor)))
 	}
 }
 
@@ -390,7 +390,7 @@ func (r *reader) question() []link {
 	var choices []link
 	for _, name := range r.body.Accepted {
 		asked := with(r.request, preferencesIn, slices.Concat([]byte("["), quoted(name), []byte("]")))
-		choices = append(choices, link{r.form.link(asked), capital(r.form.wishWords(name))})
+		choices = append(choices, link{r.form.linkToAnswer(asked), capital(r.form.wishWords(name))})
 	}
 	return choices
 }

@@ -58,10 +58,10 @@ func failureOf(t *tool.Tool, f *form, request []byte, failure *record.Record) *f
 		v.Wait = waitWords(v.WaitMS)
 	}
 	if failure.Retryable() && t.Effect == record.Read {
-		v.Repeat = f.link(request)
+		v.Repeat = f.link(request) // with a fragment, a browser that is there would ask for nothing
 	}
 	if failure.Next == record.RefreshState && !f.Post {
-		v.Restart = f.link(with(request, "cursor", []byte("null")))
+		v.Restart = f.linkToAnswer(with(request, "cursor", []byte("null")))
 	}
 	if o := failure.Operation; o != nil {
 		v.Status = fmt.Sprintf("Operation %s", o.ID)

@@ -41,8 +41,8 @@ func (f *form) requestOf(parameters url.Values) (request []byte, asked bool) {
 }
 
 // build writes parameters as JSON, in the order of the schema and unknown
-// arguments after it. An empty parameter is an absent argument, unless the
-// argument is required; preferences that are all absent are null.
+// arguments after it. An empty parameter is an absent argument, which the tool
+// refuses where it is required; preferences that are all absent are null.
 func (f *form) build(parameters url.Values) []byte {
 	o := &object{}
 	inner := &object{}
@@ -82,7 +82,7 @@ func (f *form) closeFilters(o, inner *object, parameters url.Values) {
 }
 
 func given(parameters url.Values, f *field) []string {
-	return slices.DeleteFunc(slices.Clone(parameters[f.Param]), func(text string) bool { return text == "" && !f.Required })
+	return slices.DeleteFunc(slices.Clone(parameters[f.Param]), func(text string) bool { return text == "" })
 }
 
 // strangers are the parameters that name no argument of the tool, in order.
@@ -188,6 +188,10 @@ func (f *form) link(request []byte) string {
 	}
 	return f.Action + "?" + f.ordered(parameters)
 }
+
+// linkToAnswer is the address of a request that a person goes on with: it leads
+// to the heading of the answer.
+func (f *form) linkToAnswer(request []byte) string { return f.link(request) + "#answer-title" }
 
 // ordered writes parameters in the order of the form.
 func (f *form) ordered(parameters url.Values) string {

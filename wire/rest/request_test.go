@@ -75,6 +75,8 @@ func TestLinks(t *testing.T) {
 		{`{"request_id":"1","filters":{},"preferences":null}`, "request="},
 		{`{"request_id":"1","preferences":["a","b","c","d","e","f"]}`, "request="},
 		{`{"request_id":"1"`, "request="},
+		{`{"request_id":"","preferences":null}`, "request="},
+		{`{"preferences":null}`, "request="},
 	} {
 		address := f.link([]byte(c.request))
 		if !strings.HasPrefix(address, "/tools/rank_lamps?"+c.want) || strings.HasPrefix(c.want, "request_id") && address != "/tools/rank_lamps?"+c.want {
