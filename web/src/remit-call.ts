@@ -12,9 +12,10 @@ export interface Target {
 }
 
 /** The answer to an input: the bytes of a success, or a failure. */
-export async function call(target: Target, input: unknown, signal: AbortSignal | undefined): Promise<Remit.Answer> {
+export async function call(target: Target, input: unknown, options?: { readonly signal?: AbortSignal }): Promise<Remit.Answer> {
   const { tool, failures } = target;
   try {
+    const signal = options?.signal; // whoever calls may have made it throw
     const body = bodyOf(input);
     if (body === undefined) {
       return failure(failures.unreadable);

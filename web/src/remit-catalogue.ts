@@ -64,7 +64,7 @@ export async function fetchCatalogue(script: HTMLScriptElement): Promise<Remit.T
 function bind(tool: Description, failures: Failures, at: string): Remit.Tool {
   const address = `${at}/${encodeURIComponent(tool.name)}`;
   const { name, description, inputSchema, annotations } = tool;
-  return { name, description, inputSchema, annotations, execute: (input, options) => call({ tool, failures, address }, input, options?.signal) };
+  return { name, description, inputSchema, annotations, execute: (input, options) => call({ tool, failures, address }, input, options) };
 }
 
 /** The names in data-tools, apart by blanks or commas; undefined where it is absent. */

@@ -14,17 +14,30 @@ export function modelContext(): WebMCP.ModelContext | undefined {
   return document.modelContext ?? navigator.modelContext;
 }
 
-/** Registers the tools now, and anew each time that the page comes back. */
-export function keepRegistered(context: WebMCP.ModelContext, tools: readonly Remit.Tool[]): Promise<Remit.Registration> {
+/** Registers the tools when they are known, and anew each time that the page comes back; never while it is hidden. */
+export async function keepRegistered(context: WebMCP.ModelContext, known: Promise<readonly Remit.Tool[]>): Promise<Remit.Registration> {
   let shown = new AbortController();
+  const register = async (): Promise<Remit.Registration> => {
+    const { signal } = shown;
+    return registerAll(context, signal.aborted ? [] : await known, signal);
+  };
   addEventListener("pagehide", () => shown.abort());
   addEventListener("pageshow", (event) => {
-    if (event.persisted) {
+    if (event.persisted && shown.signal.aborted) {
       shown = new AbortController();
-      void registerAll(context, tools, shown.signal);
+      register().catch(() => undefined); // the first registration has told why
     }
   });
-  return registerAll(context, tools, shown.signal);
+  return register();
+}
+
+/** A reason in words, whatever was thrown. */
+export function said(reason: unknown): string {
+  try {
+    return String(reason);
+  } catch {
+    return "a reason without words";
+  }
 }
 
 /** Registers each tool; one that the browser refuses keeps no other back. */
@@ -34,10 +47,11 @@ async function registerAll(context: WebMCP.ModelContext, tools: readonly Remit.T
   await Promise.all(
     tools.map(async (tool) => {
       try {
+        signal.throwIfAborted(); // the page was hidden before the tools were known
         await context.registerTool(tool, { signal });
         names.push(tool.name);
       } catch (reason) {
-        left.push({ name: tool.name, reason: String(reason) });
+        left.push({ name: tool.name, reason: said(reason) });
       }
     }),
   );

@@ -2,7 +2,7 @@
 // came from, those that its data-tools names, for as long as the page is shown.
 
 import { chosen, fetchCatalogue, own } from "./remit-catalogue";
-import { keepRegistered, modelContext } from "./remit-register";
+import { keepRegistered, modelContext, said } from "./remit-register";
 
 /** Sets the page's interface; of several script elements it is that of the last. */
 function start(): void {
@@ -10,8 +10,9 @@ function start(): void {
   if (!script) {
     return;
   }
-  const ready = register(script).catch((reason: unknown): Remit.Registration => ({ tools: [], left: [{ name: "", reason: String(reason) }] }));
-  Object.defineProperty(window, "remit", { value: Object.freeze({ ready }), configurable: true });
+  const ready = register(script).catch((reason: unknown): Remit.Registration => ({ tools: [], left: [{ name: "", reason: said(reason) }] }));
+  // A page that has made the name its own keeps it; its tools are registered all the same.
+  Reflect.defineProperty(window, "remit", { value: Object.freeze({ ready }), configurable: true });
 }
 
 async function register(script: HTMLScriptElement): Promise<Remit.Registration> {
@@ -20,10 +21,11 @@ async function register(script: HTMLScriptElement): Promise<Remit.Registration> 
     return { tools: [], left: [] };
   }
   const names = chosen(script);
-  const all = await fetchCatalogue(script);
-  const tools = names ? all.filter((tool) => names.includes(tool.name)) : all;
-  const missing = names?.filter((name) => !all.some((tool) => tool.name === name)) ?? [];
+  const all = fetchCatalogue(script);
+  const tools = all.then((list) => (names ? list.filter((tool) => names.includes(tool.name)) : list));
   const registered = await keepRegistered(context, tools);
+  const served = await all;
+  const missing = names?.filter((name) => !served.some((tool) => tool.name === name)) ?? [];
   return { ...registered, left: [...registered.left, ...missing.map((name) => ({ name, reason: "the server has no such tool" }))] };
 }
 
