@@ -2,7 +2,10 @@ package rest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"remit.example/record"
 	"remit.example/tool"
@@ -15,7 +18,7 @@ type failureView struct {
 	Ends          string // the disposition, if nothing changes
 	Outcome       string
 	Faults        []faultView
-	Budget        string
+	Budget        string // "" where nothing may be repeated
 	Wait          string // in words; "" where nobody waits
 	WaitMS        int64
 	Repeat        string // address of the same request, for after the wait; "" for tools with an effect
@@ -28,6 +31,7 @@ type faultView struct {
 	Param    string // the form's field; "" where the form has none
 	Name     string
 	Message  string
+	Given    string // what was given instead, of a value of a wrong type
 	Accepted string
 }
 
@@ -42,16 +46,31 @@ func (v faultView) Href() string {
 func failureOf(t *tool.Tool, f *form, request []byte, failure *record.Record) *failureView {
 	v := &failureView{
 		Code: string(failure.Code), Message: failure.Error(), Next: nextWords[failure.Next],
-		Ends: spaced(string(failure.Stop)), Outcome: outcomeWords[failure.Outcome], Budget: budgetWords(t, failure),
+		Ends: spaced(string(failure.Stop)), Outcome: outcomeWords[failure.Outcome],
+	}
+	if failure.Code.Known() && failure.Next != record.Stop && failure.Next != record.CheckStatus {
+		v.Budget = budgetWords(t, failure)
 	}
 	if !failure.Code.Known() {
 		v.Next = "Stop. No contract says what this code permits, so nothing follows from it."
 	}
-	for _, fault := range faultsOf(failure) {
+	marked := 0
+	for i, fault := range faultsOf(failure, request) {
+		if fault.Name == "" && i == 0 {
+			continue // of the whole request; the sentence above says it
+		}
 		if at := f.field(fault.Param); at == nil || at.Kind == unseen {
 			fault.Param = ""
+		} else {
+			marked++
 		}
 		v.Faults = append(v.Faults, fault)
+	}
+	switch {
+	case failure.Next == record.CorrectInput && marked == 1:
+		v.Next = "Change the marked field and ask again."
+	case failure.Next == record.CorrectInput && marked > 1:
+		v.Next = "Change the marked fields and ask again."
 	}
 	if failure.RetryAfterMS != nil {
 		v.WaitMS = max(0, *failure.RetryAfterMS)
@@ -100,7 +119,7 @@ func waitWords(ms int64) string {
 
 // faultsOf are the arguments that a failure names. The record's own message is
 // that of the first.
-func faultsOf(failure *record.Record) []faultView {
+func faultsOf(failure *record.Record, request []byte) []faultView {
 	if len(failure.Fields) == 0 && failure.Field != "" {
 		return []faultView{{Param: paramOf(failure.Field), Name: failure.Field, Message: failure.Message}}
 	}
@@ -114,21 +133,53 @@ func faultsOf(failure *record.Record) []faultView {
 		if message == "" {
 			message = "Valid: " + field.Accepted + "."
 		}
-		list = append(list, faultView{Param: paramOf(name), Name: name, Message: message, Accepted: field.Accepted})
+		list = append(list, faultView{Param: paramOf(name), Name: name, Message: message, Given: givenWords(field, request), Accepted: field.Accepted})
 	}
 	return list
 }
 
+// givenWords say what a request gives where a value of another type belongs:
+// the form's box would show the text "6000" and the number alike.
+func givenWords(field record.Field, request []byte) string {
+	value, found := jsontext.Value(request), false
+	if field.Reason != "wrong_type" || field.In != "" || field.Pointer == "" {
+		return ""
+	}
+	for _, step := range steps(field.Pointer) {
+		if value, found = inside(value, step); !found {
+			return ""
+		}
+	}
+	return valueWords[value.Kind()] + ": " + clip(string(value))
+}
+
+// inside is what an object or a list has by a name or at a place.
+func inside(value jsontext.Value, step string) (jsontext.Value, bool) {
+	for _, m := range membersOf(value) {
+		if m.name == step {
+			return m.value, true
+		}
+	}
+	items := itemsOf(value)
+	if at, err := strconv.Atoi(step); err == nil && 0 <= at && at < len(items) {
+		return items[at], true
+	}
+	return nil, false
+}
+
 var pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// dotted is a JSON Pointer as a dotted path.
-func dotted(pointer string) string {
-	steps := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, step := range steps {
-		steps[i] = pointerUnescape.Replace(step)
+// steps are the names and places of a JSON Pointer.
+func steps(pointer string) []string {
+	list := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, step := range list {
+		list[i] = pointerUnescape.Replace(step)
 	}
-	return strings.Join(steps, ".")
+	return list
 }
+
+// dotted is a JSON Pointer as a dotted path.
+func dotted(pointer string) string { return strings.Join(steps(pointer), ".") }
 
 // paramOf is the parameter that holds an argument: all of a list is one.
 func paramOf(name string) string {

@@ -355,10 +355,13 @@ func (f *form) mayBeUnknown(p contract.Preference) bool {
 }
 
 // mark writes a failure's faults at the fields that they are about.
-func (f *form) mark(failure *record.Record) {
-	for _, fault := range faultsOf(failure) {
+func (f *form) mark(failure *record.Record, request []byte) {
+	for _, fault := range faultsOf(failure, request) {
 		if at := f.field(fault.Param); at != nil {
 			at.Errors = append(at.Errors, fault.Message)
+			if fault.Given != "" {
+				at.Errors = append(at.Errors, fault.Given)
+			}
 		}
 	}
 }

@@ -211,7 +211,7 @@ func (s *server) answer(r *http.Request, t *tool.Tool, f *form, request []byte) 
 	answer := s.service.Call(r.Context(), t, request, 0)
 	v, read := view(t, f, request, answer)
 	if answer.Failure != nil {
-		f.mark(answer.Failure)
+		f.mark(answer.Failure, request)
 	}
 	if f.declared.Backend == nil && permitted(answer.Failure) {
 		agent := t.Call(r.Context(), tool.Call{Input: request, Characters: tool.AgentCharacters})

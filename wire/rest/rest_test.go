@@ -280,7 +280,10 @@ func TestFollow(t *testing.T) {
 		{"?reference=AU001", "then call once more"},
 		{"?reference=AD001", "The task ends as refused."},
 		{"?reference=XX001", "No contract says what this code permits"},
-		{"?reference=XX001", "2 of 3 executions of this task are left."},
+		{"?reference=TE001", "2 of 3 executions of this task are left."},
+		{"?reference=x", "Change the marked field and ask again."},
+		{"?request=%7B%22reference%22%3A7%7D", "<bdi>A number was given: 7</bdi></p>"},
+		{"?reference=OK001&colour=red", "Change what is wrong and ask again."},
 		{"?reference=x", `aria-describedby="field-reference-hint field-reference-error-0" aria-invalid="true"`},
 		{"?reference=x", `<a href="#field-reference">reference</a>`},
 		{"?reference=OK001&colour=red", "There is no argument colour"},
@@ -293,6 +296,14 @@ func TestFollow(t *testing.T) {
 		if text := page(t, handler, "/tools/status"+c.query); !strings.Contains(text, c.want) {
 			t.Errorf("%s: no %s in\n%s", c.query, c.want, text[strings.Index(text, "<main"):])
 		}
+	}
+	for _, query := range []string{"?reference=XX001", "?reference=AD001"} {
+		if text := page(t, handler, "/tools/status"+query); strings.Contains(text, "executions of this task") {
+			t.Errorf("%s: a budget is shown where nothing may be repeated", query)
+		}
+	}
+	if text := page(t, handler, "/tools/status?request=%7B%3Cscript%3E"); strings.Contains(text, "<code><bdi></bdi>") || strings.Contains(text, "<li>") {
+		t.Errorf("a fault of the whole request is listed without a name\n%s", text[strings.Index(text, "<main"):])
 	}
 	if w := ask(handler, "GET", "/tools/statuses", ""); w.Code != 404 || !strings.Contains(w.Body.String(), "valid: status") {
 		t.Errorf("no such tool: %d %s", w.Code, w.Body)

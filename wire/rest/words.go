@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"remit.example/contract"
 	"remit.example/record"
 )
@@ -44,12 +46,18 @@ var effectWords = map[record.Effect]string{
 
 // nextWords say what a failure permits, and nothing else.
 var nextWords = map[record.Next]string{
-	record.CorrectInput: "Correct the input and send it again. A value that was refused is never sent again.",
+	record.CorrectInput: "Change what is wrong and ask again.",
 	record.Authenticate: "Authenticate through the application’s approved way, then call once more.",
 	record.WaitAndRetry: "Wait, then repeat the request unchanged.",
 	record.CheckStatus:  "Ask what became of the operation. Do not call again: it may have taken effect.",
 	record.RefreshState: "Read the current state first, then ask anew.",
 	record.Stop:         "Stop. Sending the same request again changes nothing.",
+}
+
+// valueWords say of what type a JSON value is.
+var valueWords = map[jsontext.Kind]string{
+	'"': "A text was given", '0': "A number was given", 't': "“Yes” was given", 'f': "“No” was given",
+	'n': "Nothing (null) was given", '{': "An object was given", '[': "A list was given",
 }
 
 // outcomeWords say what is known of a write's effect.
