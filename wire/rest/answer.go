@@ -352,9 +352,12 @@ func (r *reader) shared(i int) string {
 
 func (r *reader) decided(item itemBody) string {
 	if item.DecidedBy == nil {
-		return "nothing stands before it"
+		return "comes first"
 	}
-	return r.form.wishWords(*item.DecidedBy)
+	if p := r.form.preference(*item.DecidedBy); p != nil {
+		return columnWords(r.form.contract, p.Column)
+	}
+	return spaced(*item.DecidedBy)
 }
 
 // asked are the preferences of the request, by the answer's basis.

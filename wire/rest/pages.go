@@ -19,7 +19,7 @@ import (
 )
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"clip": clip, "exact": exact, "capital": capital, "breakable": breakable,
+	"clip": clip, "exact": exact, "capital": capital, "breakable": breakable, "odd": func(n int) bool { return n%2 == 1 },
 }).ParseFS(web.Pages(), "*.html"))
 
 // assetKinds are the files that the pages ask for, and nothing else.

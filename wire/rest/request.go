@@ -19,7 +19,6 @@ import (
 // its dotted path, such as filters.max_price_minor; a preference by its place,
 // such as preferences.1.
 const (
-	wholeRequest  = "request" // the whole request, as JSON
 	filterPrefix  = "filters."
 	preferencesIn = "preferences"
 )
@@ -29,13 +28,23 @@ const (
 func preferenceAt(place int) string { return preferencesIn + "." + strconv.Itoa(place) }
 func unknownAt(place int) string    { return preferenceAt(place) + ".unknown" }
 
+// Whole is the parameter of a whole request, as JSON: one that no argument of
+// the tool has for its name.
+func (f *form) Whole() string {
+	if f.field("request") == nil {
+		return "request"
+	}
+	return "request.json" // no argument's name has a dot
+}
+
 // requestOf is the request that parameters hold, and whether they hold any. A
-// whole request is taken as it stands, to the byte; otherwise it is made from
-// the arguments. What the tool does not know is in it too, so that the tool
-// refuses it: nothing that a person asks for is left out silently.
+// whole request that stands alone is taken as it is, to the byte; otherwise it
+// is made from the arguments. What the tool does not know is in it too, so that
+// the tool refuses it: nothing that a person asks for is left out silently.
 func (f *form) requestOf(parameters url.Values) (request []byte, asked bool) {
-	if whole := parameters.Get(wholeRequest); strings.HasPrefix(strings.TrimSpace(whole), "{") {
-		return []byte(whole), true
+	whole := parameters[f.Whole()]
+	if len(parameters) == 1 && len(whole) == 1 && strings.HasPrefix(strings.TrimSpace(whole[0]), "{") {
+		return []byte(whole[0]), true
 	}
 	return f.build(parameters), len(parameters) > 0
 }
@@ -67,14 +76,18 @@ func (f *form) build(parameters url.Values) []byte {
 		f.closeFilters(o, inner, parameters)
 	}
 	for _, name := range f.strangers(parameters, false) {
-		o.add(name, quoted(parameters.Get(name)))
+		for _, text := range parameters[name] {
+			o.add(name, quoted(text))
+		}
 	}
 	return o.json()
 }
 
 func (f *form) closeFilters(o, inner *object, parameters url.Values) {
 	for _, name := range f.strangers(parameters, true) {
-		inner.add(strings.TrimPrefix(name, filterPrefix), quoted(parameters.Get(name)))
+		for _, text := range parameters[name] {
+			inner.add(strings.TrimPrefix(name, filterPrefix), quoted(text))
+		}
 	}
 	if len(inner.members) > 0 {
 		o.add("filters", inner.json())
@@ -115,24 +128,35 @@ func (f *form) ofPreference(name string) bool {
 func (f *form) preferences(parameters url.Values) []byte {
 	var list [][]byte
 	for place := range maxPreferences {
-		name, unknown := parameters.Get(preferenceAt(place+1)), parameters.Get(unknownAt(place+1))
-		if name == "" {
-			continue
+		unknown := parameters.Get(unknownAt(place + 1))
+		names := slices.DeleteFunc(slices.Clone(parameters[preferenceAt(place+1)]), func(name string) bool { return name == "" })
+		if len(names) == 0 && unknown != "" {
+			names = []string{""} // it belongs to no preference, which the tool says
 		}
-		text := quoted(name)
-		if declared := f.preference(name); declared != nil && unknown != "" {
-			o := &object{}
-			o.add("field", quoted(declared.Column))
-			o.add("prefer", quoted(string(declared.Direction)))
-			o.add("unknown", quoted(unknown))
-			text = o.json()
+		for _, name := range names {
+			list = append(list, f.wish(name, unknown))
 		}
-		list = append(list, text)
 	}
 	if list == nil {
 		return []byte("null")
 	}
 	return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
+}
+
+// wish writes one preference: its name, or, where something is said of unknown
+// values, an object.
+func (f *form) wish(name, unknown string) []byte {
+	declared := f.preference(name)
+	if unknown == "" || declared == nil && name != "" {
+		return quoted(name)
+	}
+	o := &object{}
+	if declared != nil {
+		o.add("field", quoted(declared.Column))
+		o.add("prefer", quoted(string(declared.Direction)))
+	}
+	o.add("unknown", quoted(unknown))
+	return o.json()
 }
 
 // parametersOf are the parameters that come nearest to a request, for the form
@@ -183,8 +207,8 @@ func addScalar(parameters url.Values, name string, value jsontext.Value) {
 // say the same to the byte, else as the whole request.
 func (f *form) link(request []byte) string {
 	parameters := f.parametersOf(request)
-	if len(parameters) == 0 || !bytes.Equal(f.build(parameters), request) {
-		parameters = url.Values{wholeRequest: {string(request)}}
+	if same, asked := f.requestOf(parameters); !asked || !bytes.Equal(same, request) {
+		parameters = url.Values{f.Whole(): {string(request)}}
 	}
 	return f.Action + "?" + f.ordered(parameters)
 }
