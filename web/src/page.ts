@@ -8,11 +8,11 @@ interface AgentSubmitEvent extends SubmitEvent {
   respondWith?(answer: Promise<unknown>): void;
 }
 
+/** What an agent reads of one call at most, in code points. */
+const CHARACTERS = 1500;
+
 /** How often a countdown is written, in milliseconds. */
 const TICK = 250;
-
-/** The longest that a timer of browsers can wait, in milliseconds. */
-const LONGEST = 2 ** 31 - 1;
 
 let ticking: number | undefined;
 
@@ -99,7 +99,7 @@ function startTimer(root: ParentNode): void {
   if (!timer) return;
   const wait = Number(timer.dataset["wait"]);
   const repeat = root.querySelector<HTMLElement>(".repeat");
-  if (!(wait > 0 && wait < LONGEST)) return;
+  if (!(wait > 0)) return;
   const until = performance.now() + wait;
   if (repeat) repeat.hidden = true;
   const show = (): void => {
@@ -127,7 +127,7 @@ function addressOf(form: HTMLFormElement): string {
     const required = document.getElementById(`field-${name}`)?.getAttribute("aria-required") === "true";
     if (typeof value === "string" && (value !== "" || required)) parameters.append(name, value);
   }
-  if (parameters.size === 0) parameters.append("request", "{}"); // an address without a request asks nothing
+  if (parameters.size === 0) parameters.append(form.dataset["whole"] ?? "request", "{}"); // an address without a request asks nothing
   return `${form.getAttribute("action") ?? ""}?${parameters.toString()}`;
 }
 
@@ -164,10 +164,16 @@ function showLoss(form: HTMLFormElement): void {
   present(kept);
 }
 
-/** Shows the answer of another page of this tool in this one; the form stays where an agent waits for it. */
-async function showAnswer(keep: boolean, address: string, init?: RequestInit): Promise<void> {
+/** The number of the last answer that was asked for: an older one that comes later is not shown. */
+let latest = 0;
+
+/** Shows the answer of another page of this tool in this one, and gives that page; the form stays where an agent waits for it. */
+async function showAnswer(keep: boolean, address: string, init?: RequestInit): Promise<Document> {
+  const turn = ++latest;
   const response = await fetch(address, init);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const bytes = page.cloneNode(true) as Document;
+  if (turn !== latest) return bytes;
   const work = page.getElementById("work");
   const here = document.getElementById("work");
   if (!work || !here) throw new Error("no page of a tool came");
@@ -183,47 +189,68 @@ async function showAnswer(keep: boolean, address: string, init?: RequestInit): P
   }
   document.title = page.title;
   present(document.getElementById("answer-title"));
+  return bytes;
 }
 
 /** Sends a form and shows the answer. */
-async function send(form: HTMLFormElement, keep: boolean): Promise<void> {
+async function send(form: HTMLFormElement, keep: boolean): Promise<Document> {
   if (posts(form)) {
     return showAnswer(keep, form.getAttribute("action") ?? "", { method: "POST", body: new URLSearchParams([...new FormData(form)] as [string, string][]) });
   }
-  await follow(addressOf(form), keep);
+  return follow(addressOf(form), keep);
 }
 
 /** Shows the answer to what an address asks, and keeps the address. */
-async function follow(address: string, keep: boolean): Promise<void> {
-  await showAnswer(keep, address);
+async function follow(address: string, keep: boolean): Promise<Document> {
+  const page = await showAnswer(keep, address);
   history.pushState(null, "", address);
   shown = requestShown();
+  return page;
 }
 
 /** A failure in the form that an agent in the page reads. */
 function failure(body: Record<string, unknown>, sentence: string, bytes: string): object {
-  return { ...body, isError: true, content: [{ type: "text", text: sentence }, { type: "text", text: bytes }] };
+  const brief = { ...body, isError: true, content: [{ type: "text", text: sentence }] };
+  const whole = { ...brief, content: [...brief.content, { type: "text", text: bytes }] };
+  return [...JSON.stringify(whole)].length <= CHARACTERS ? whole : brief;
 }
 
-/** What an agent that filled in the form gets: the bytes that are shown, of a failure as an object. */
-function agentAnswer(): unknown {
-  const bytes = (document.getElementById("agent-bytes") ?? document.getElementById("answer-bytes"))?.textContent ?? "";
-  if (!document.querySelector("#answer.failed")) return bytes;
+/** What an agent that filled in the form gets: the bytes that a page shows, of a failure as an object. */
+function agentAnswer(page: Document): unknown {
+  const bytes = (page.getElementById("agent-bytes") ?? page.getElementById("answer-bytes"))?.textContent;
+  if (!bytes) throw new Error("the page shows no answer");
+  if (!page.querySelector("#answer.failed")) return bytes;
   const body = JSON.parse(bytes) as Record<string, unknown>;
   return failure(body, String(body["error"]), bytes);
+}
+
+/** The forms whose tool has an effect and is being called: a second press is the same call. */
+const sending = new WeakMap<HTMLFormElement, Promise<unknown>>();
+
+/** Says that no answer came, in the page and to an agent. */
+function lost(form: HTMLFormElement): object {
+  showLoss(form);
+  const error = lossOf(form);
+  const code = posts(form) ? "OUTCOME_UNKNOWN" : "TEMP_UNAVAILABLE";
+  const wait = posts(form) ? null : 1000;
+  const body = { error, code, retryable: !posts(form), recovery: { code, message: error, field: null, retry_after_ms: wait } };
+  return failure(body, error, JSON.stringify(body));
 }
 
 document.addEventListener("submit", (event: AgentSubmitEvent) => {
   const form = event.target;
   if (!(form instanceof HTMLFormElement) || form.getAttribute("id") !== "form") return;
   event.preventDefault();
-  const answer = send(form, event.agentInvoked === true).then(agentAnswer).catch(() => {
-    const error = lossOf(form);
-    showLoss(form);
-    const body = { error, code: "OUTCOME_UNKNOWN", retryable: false };
-    return failure(body, error, JSON.stringify(body));
-  });
+  const running = sending.get(form);
+  const answer = running ?? send(form, event.agentInvoked === true).then(agentAnswer).catch(() => lost(form));
   if (event.agentInvoked) event.respondWith?.(answer);
+  if (running || !posts(form)) return;
+  sending.set(form, answer);
+  form.setAttribute("aria-busy", "true");
+  void answer.finally(() => {
+    sending.delete(form);
+    form.removeAttribute("aria-busy");
+  });
 });
 
 document.addEventListener("click", (event) => {

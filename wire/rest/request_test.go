@@ -167,3 +167,54 @@ func TestExact(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingLeftOut: what stands beside a whole request, twice, or without
+// what it belongs to is in the request, so that the tool refuses it.
+func TestNothingLeftOut(t *testing.T) {
+	f := formNamed(t, "rank_lamps")
+	for query, want := range map[string]string{
+		`request={}&colour=red`:                                    `{"preferences":null,"colour":"red","request":"{}"}`,
+		`request={}&request={"a":1}`:                               `{"preferences":null,"request":"{}","request":"{\"a\":1}"}`,
+		`preferences.1=price_ascending&preferences.1=ra_ascending`: `{"preferences":["price_ascending","ra_ascending"]}`,
+		`preferences.1.unknown=exclude`:                            `{"preferences":[{"unknown":"exclude"}]}`,
+		`colour=red&colour=blue`:                                   `{"preferences":null,"colour":"red","colour":"blue"}`,
+		`filters.colour=red&filters.colour=blue`:                   `{"filters":{"colour":"red","colour":"blue"},"preferences":null}`,
+		`request={"a":1}`:                                          `{"a":1}`,
+	} {
+		parameters, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, asked := f.requestOf(parameters); !asked || string(got) != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+}
+
+// TestArgumentNamedRequest: an argument of that name is one, and no whole
+// request.
+func TestArgumentNamedRequest(t *testing.T) {
+	c, err := contract.Parse("orders.yaml", []byte(`remit: 1
+service: orders
+tools:
+  place:
+    promise: command
+    effect: unsafe
+    description: Places what is asked for.
+    input: {request: {type: text}, note: {type: text}}
+    answer: {id: {type: text}}
+    backend: {http: {url: "http://127.0.0.1:1/", method: POST}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := formOf(&tool.Tool{Service: c, Name: "place", Effect: record.Unsafe})
+	typed := url.Values{"request": {`{"request":"evil"}`}}
+	if got, _ := f.requestOf(typed); string(got) != `{"request":"{\"request\":\"evil\"}"}` {
+		t.Errorf("got %s", got)
+	}
+	const whole = `{"request":7}`
+	if got := requestIn(t, f, f.link([]byte(whole))); got != whole {
+		t.Errorf("%s comes back as %s", whole, got)
+	}
+}
