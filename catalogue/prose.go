@@ -147,6 +147,9 @@ func (w words) order(r request, rows []Row, total int) string {
 	}
 	if left := len(rows) - told; left > 0 {
 		parts[2] += fmt.Sprintf(", then %d more", left)
+		if len(rows) < total {
+			parts[2] += " on this page"
+		}
 	}
 	first := groups[0]
 	sentence := fmt.Sprintf("%s %s under your %s", parts[0], placed(first[0]), preferences)
