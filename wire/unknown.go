@@ -15,18 +15,24 @@ const (
 
 // Unknown is the sentence about a tool that there is not.
 func Unknown(set *tool.Set, name string) string {
+	near, left := Near(set, name)
+	more := ""
+	if left > 0 {
+		more = fmt.Sprintf(" and %d more", left)
+	}
+	return fmt.Sprintf("No tool is named %q; valid: %s%s.", clip(name), strings.Join(near, ", "), more)
+}
+
+// Near are the names that come nearest to one that no tool has, and how many
+// others there are.
+func Near(set *tool.Set, name string) (near []string, left int) {
 	var names []string
 	for _, t := range set.Tools() {
 		names = append(names, t.Name)
 	}
-	name = clip(name)
-	near := contract.Nearest(name, names)
-	more := ""
-	if len(near) > maxNamesTold {
-		more = fmt.Sprintf(" and %d more", len(near)-maxNamesTold)
-		near = near[:maxNamesTold]
-	}
-	return fmt.Sprintf("No tool is named %q; valid: %s%s.", name, strings.Join(near, ", "), more)
+	near = contract.Nearest(clip(name), names)
+	told := min(len(near), maxNamesTold)
+	return near[:told], len(near) - told
 }
 
 // clip is a caller's text as a message repeats it.

@@ -182,10 +182,13 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, parameters url.Val
 	set := s.service.Set()
 	t, known := set.Lookup(r.PathValue("name"))
 	if !known {
+		name := r.PathValue("name")
+		near, _ := wire.Near(set, name)
 		show(w, http.StatusNotFound, "none.html", struct {
 			head
 			Sentence string
-		}{head{"No such tool – Remit", s.options.Version}, wire.Unknown(set, r.PathValue("name"))})
+			Near     []string
+		}{head{"No such tool – Remit", s.options.Version}, wire.Unknown(set, name), near})
 		return
 	}
 	f := formOf(t)

@@ -305,7 +305,7 @@ func TestFollow(t *testing.T) {
 	if text := page(t, handler, "/tools/status?request=%7B%3Cscript%3E"); strings.Contains(text, "<code><bdi></bdi>") || strings.Contains(text, "<li>") {
 		t.Errorf("a fault of the whole request is listed without a name\n%s", text[strings.Index(text, "<main"):])
 	}
-	if w := ask(handler, "GET", "/tools/statuses", ""); w.Code != 404 || !strings.Contains(w.Body.String(), "valid: status") {
+	if w := ask(handler, "GET", "/tools/statuses", ""); w.Code != 404 || !strings.Contains(w.Body.String(), "valid: status") || !strings.Contains(w.Body.String(), `<a href="/tools/status">status</a>`) {
 		t.Errorf("no such tool: %d %s", w.Code, w.Body)
 	}
 }
