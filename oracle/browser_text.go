@@ -41,10 +41,12 @@ import (
 //	misranks     a clause gives a place that is not the item's
 //	drops-result the text names some of what was returned and leaves out others
 //
-// Besides, a sentence must say what the answer has to preserve, or the answer
-// is undecided: a covered clause where evidence is missing; the items of a tie
-// in one group with a word such as tie or first; a question where a preference
-// is missing; a negation where nothing matches.
+// Besides, every clause must be of a form that passes (browser_forms.go), and
+// a clause must say what the answer has to preserve, or the answer is undecided:
+// a form that states a limit of knowledge where evidence is missing; the items of
+// a tie in one group with a word such as tie or first; a form that asks for the
+// preference where one is missing; a form that denies any match where nothing
+// matches.
 
 // word is one word of a text, or a group of items.
 type word struct {
@@ -71,20 +73,28 @@ type lexicon struct {
 	names    [][2]string // of an item: a name or an id, and the id; longest first
 	mayName  []string
 	ties     [][]string
-	mustSay  string // the kind of claim that the text must state; "" if none
-	suitable string // the rule of words of preference
+	mustSay  string             // the kind of claim that the text must state; "" if none
+	suitable string             // the rule of words of preference
+	figures  map[string][]int64 // the price and the light output of each item
+	limits   []int64            // the numbers of the filters
 }
 
 // lexiconOf is that of a case.
 func lexiconOf(c *Case) *lexicon {
 	e := &c.recorded.expects
-	l := &lexicon{expects: e, mayName: e.ids(), suitable: "calls-best"}
+	l := &lexicon{expects: e, mayName: e.ids(), suitable: "calls-best", figures: map[string][]int64{}}
 	for _, item := range c.recorded.fixture.Items {
 		m := mustMembers(item)
 		id, _ := m.text("id")
 		l.names = append(l.names, [2]string{id, id})
 		if name, ok := m.text("name"); ok {
 			l.names = append(l.names, [2]string{name, id})
+		}
+		l.figures[id] = numbersOf(m)
+	}
+	for _, p := range e.Parameters {
+		if filters := mustMembers(p).get("filters"); filters.Kind() == '{' {
+			l.limits = append(l.limits, numbersOf(mustMembers(filters))...)
 		}
 	}
 	slices.SortStableFunc(l.names, func(a, b [2]string) int { return len(b[0]) - len(a[0]) })
@@ -103,6 +113,16 @@ func lexiconOf(c *Case) *lexicon {
 		l.suitable = "names-suitable"
 	}
 	return l
+}
+
+// numbersOf are the whole numbers among the members of an object.
+func numbersOf(m members) (all []int64) {
+	for _, each := range m {
+		if n, ok := wholeNumber(each.value); ok {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // reading collects what a text breaks and what cannot be decided.
@@ -134,6 +154,7 @@ func (l *lexicon) read(text string) (faults []fault, undecided []string) {
 		all[i].about = carried(all[:i], all[i])
 		r.clause(all[:i], &all[i])
 	}
+	r.hold(all)
 	r.whole(text)
 	return r.faults, r.undecided
 }
@@ -265,9 +286,6 @@ func (r *reading) clause(before []phrase, c *phrase) {
 	if covered && c.turned() && (worth >= 0 || len(ids) > 0) {
 		r.leaves(c, "what it denies may be turned around")
 		return
-	}
-	if covered {
-		r.said = r.said || r.mustSay == claimInsufficient
 	}
 	r.worth(before, c, from)
 	r.quotes(c, covered)
@@ -503,12 +521,6 @@ func (r *reading) tie(c *phrase, tie []string, place, apart bool) {
 // whole judges what the text as a whole has to say.
 func (r *reading) whole(text string) {
 	all := &phrase{text: text}
-	switch r.mustSay {
-	case claimClarify:
-		r.said = strings.Contains(text, "?")
-	case claimNoMatches:
-		r.said = saysNothing(text)
-	}
 	if r.mustSay != "" && !r.said {
 		r.leaves(all, "no sentence that the grammar reads says %s", r.mustSay)
 	}
@@ -540,13 +552,4 @@ func (r *reading) whole(text string) {
 	if r.tied < len(r.ties) {
 		r.leaves(all, "no sentence that the grammar reads says who share a rank")
 	}
-}
-
-// saysNothing reports whether a clause denies that anything matches.
-func saysNothing(text string) bool {
-	return slices.ContainsFunc(phrases(text, nil), func(c phrase) bool {
-		return slices.ContainsFunc(c.words, func(w word) bool {
-			return !w.quoted && slices.Contains([]string{"no", "none", "nothing", "not", "neither"}, w.text)
-		})
-	})
 }

@@ -219,7 +219,7 @@ var notEstablishedLive = []string{
 var notEstablishedRecorded = []string{
 	"It is a recording of one run: it does not show that an agent selects the tool another time, or words its answer so.",
 	"The recording does not say what the agent is. A script that keeps the rules is a script, and shows nothing of any model.",
-	"The words are read by a small grammar: what it cannot decide is unchecked, and what is said of no named item, without a word that it knows, is not seen.",
+	"The words are read by a small grammar: an answer passes only if each of its clauses is of a form that the grammar lists, and is unchecked otherwise. That a listed form is harmless where it stands is its author's judgement.",
 	"These are counts of authored requests: not a rate of any kind, and not a measure of any agent's reliability.",
 	"It is not shown that every possible defect is caught: the controls and mutants are those that were thought of.",
 	"Requests, oracle and evaluator have one author: that is no independent human validation.",
