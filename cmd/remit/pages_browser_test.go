@@ -326,6 +326,21 @@ func TestPagesEmptied(t *testing.T) {
 	}
 }
 
+// TestPagesCopied says in a live region whether a text was copied.
+func TestPagesCopied(t *testing.T) {
+	server := personServer(t, nil)
+	ctx := wiretest.Chromium(t, true)
+	navigate(t, ctx, server+"/tools/delivery_status?shipment_ref=SHIP-104")
+	got := evaluate[string](t, ctx, `
+		const line = document.querySelector("#call-bytes + .copier"), said = line.querySelector("[role=status]");
+		line.querySelector("button").click();
+		while (said.textContent === "") await new Promise(requestAnimationFrame);
+		return said.textContent;`)
+	if !strings.HasSuffix(strings.ToLower(got), "copied") {
+		t.Errorf("the live region says %q", got)
+	}
+}
+
 // TestPagesCountDown counts a wait down and offers the repetition only after it.
 func TestPagesCountDown(t *testing.T) {
 	server := personServer(t, nil)

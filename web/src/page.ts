@@ -43,14 +43,19 @@ function addCopiers(root: ParentNode): void {
   if (!navigator.clipboard) return;
   for (const block of all(root, "pre.copy", HTMLPreElement)) {
     const name = root.querySelector(`#${CSS.escape(block.getAttribute("aria-labelledby") ?? "none")}`)?.textContent ?? "the text";
+    const said = document.createElement("span");
+    said.setAttribute("role", "status");
     const copier = button("Copy", `Copy: ${name}`, () => {
+      said.textContent = "";
       navigator.clipboard.writeText(block.textContent ?? "").then(
-        () => (copier.textContent = "Copied"),
-        () => (copier.textContent = "Not copied"),
+        () => (said.textContent = "Copied"),
+        () => (said.textContent = "Not copied"),
       );
     });
-    copier.className = "copier";
-    block.after(copier);
+    const line = document.createElement("p");
+    line.className = "copier";
+    line.append(copier, said);
+    block.after(line);
   }
 }
 
