@@ -25,12 +25,25 @@ type Recorded struct {
 }
 
 // RecordedCall is one call of a tool. Status is completed, canceled, error,
-// or pending if it had not ended when the agent answered.
+// pending if it had not ended when the agent answered, or gone if its document
+// went away before it ended. A tool of another origin than the page's is not
+// the page's own, and its call stands for nothing.
 type RecordedCall struct {
 	Tool       string         `json:"tool"`
 	Parameters jsontext.Value `json:"parameters"`
 	Result     jsontext.Value `json:"result"`
 	Status     string         `json:"status"`
+	Origin     string         `json:"origin,omitzero"` // of the tool; "" if it is the page's
+}
+
+// LastCall is the last call of a tool of the page's own; nil if there is none.
+func LastCall(calls []RecordedCall) *RecordedCall {
+	for i := len(calls) - 1; i >= 0; i-- {
+		if calls[i].Origin == "" {
+			return &calls[i]
+		}
+	}
+	return nil
 }
 
 // Answer is what an agent tells its user: in words, and as claims.
@@ -127,14 +140,14 @@ func ReadRecorded(line []byte) (*Recorded, error) {
 	if answer, err := membersOf(m.get("answer")); err != nil || answer.get("claims").Kind() != '[' {
 		return nil, errors.New("answer is not {text, claims}, with a list of claims")
 	}
-	if r.Tool == nil && (r.Parameters.Kind() != 'n' || r.Result.Kind() != 'n' || len(r.Calls) > 0) {
+	last := LastCall(r.Calls)
+	switch {
+	case r.Tool == nil && (r.Parameters.Kind() != 'n' || r.Result.Kind() != 'n' || last != nil):
 		return nil, errors.New("it has no tool, and parameters, a result or calls")
+	case r.Tool != nil && len(r.Calls) > 0 && last == nil:
+		return nil, errors.New("it has a tool, and all calls are of tools of other origins")
 	}
-	if r.Tool != nil && r.Parameters.Kind() != '{' {
-		return nil, errors.New("parameters is no object")
-	}
-	if n := len(r.Calls); n > 0 {
-		last := r.Calls[n-1]
+	if last != nil {
 		if last.Tool != *r.Tool || !same(last.Parameters, r.Parameters) || !same(last.Result, r.Result) {
 			return nil, errors.New("tool, parameters and result are not those of the last of calls")
 		}
@@ -289,6 +302,10 @@ func selectionOf(f *findings, c *Case, r *Recorded) {
 		return
 	case !slices.Contains(want.Tools, *r.Tool):
 		f.add("wrong-tool", 0, []byte(encode(want.Tools)), []byte(encode(*r.Tool)), "the agent called %s, which makes another promise", clip(*r.Tool))
+		return
+	}
+	if r.Parameters.Kind() != '{' {
+		f.add("changed-parameter", 0, want.Parameters[0], r.Parameters, "the parameters are no object")
 		return
 	}
 	m := mustMembers(r.Parameters)

@@ -115,10 +115,18 @@ func TestReadRecorded(t *testing.T) {
 	if _, err := oracle.ReadRecorded([]byte(good)); err != nil {
 		t.Error(err)
 	}
+	for _, also := range []string{
+		strings.ReplaceAll(good, `{"x":1}`, `[1]`),
+		strings.Replace(good, `}]}`, `},{"tool":"u","parameters":{},"result":null,"status":"completed","origin":"http://other.example"}]}`, 1),
+	} {
+		if _, err := oracle.ReadRecorded([]byte(also)); err != nil {
+			t.Errorf("%s: %v", also, err)
+		}
+	}
 	for _, c := range []struct{ old, new, want string }{
 		{`"id":"a",`, ``, "it has id 0 times"},
 		{`"result":null,"answer"`, `"result":null,"result":1,"answer"`, "it has result 2 times"},
-		{`"parameters":{"x":1},"result":null,"answer"`, `"parameters":[1],"result":null,"answer"`, "parameters is no object"},
+		{`"status":"error"`, `"status":"error","origin":"http://other.example"`, "all calls are of tools of other origins"},
 		{`"parameters":{"x":1},"result":null,"answer"`, `"parameters":{"x":2},"result":null,"answer"`, "not those of the last of calls"},
 		{`"tool":"t","parameters":{"x":1},"result":null,"answer"`, `"tool":null,"parameters":null,"result":null,"answer"`, "it has no tool, and"},
 		{`"claims":[]`, `"claims":null`, "with a list of claims"},
@@ -254,6 +262,35 @@ func TestFineAnswers(t *testing.T) {
 	} {
 		if o := verdict(t, s, c.of, c.text); o.Failed > 0 || len(o.Unchecked) > 0 {
 			t.Errorf("%s: %q does not pass: %+v %+v", c.of, c.text, o.Failures, o.Unchecked)
+		}
+	}
+}
+
+// TestParametersOfNoObject: they ask nothing that the user asked.
+func TestParametersOfNoObject(t *testing.T) {
+	s, err := oracle.Builtin("browser-v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{`[1]`, `null`, `"text"`} {
+		var lines []string
+		for _, line := range strings.Split(strings.TrimSuffix(string(s.Results()), "\n"), "\n") {
+			var r oracle.Recorded
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.ID == "paint-colour" {
+				r.Parameters = []byte(value)
+			}
+			written, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, string(written))
+		}
+		o, err := s.Judge(strings.NewReader(strings.Join(lines, "\n") + "\n"))
+		if err != nil || o.ByRule["changed-parameter"] != 1 {
+			t.Errorf("%s: %v %+v", value, err, o)
 		}
 	}
 }

@@ -5,7 +5,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +33,7 @@ type observer struct {
 	address string // of the browser's protocol
 	conn    *remote.Conn
 	inPage  bool
+	origin  string        // whose tools are the page's own
 	lost    chan struct{} // closed when the connection has ended
 	offered chan struct{} // has an entry once a page has registered a tool
 	paged   chan struct{} // has an entry once there is a page
@@ -41,26 +44,40 @@ type observer struct {
 	sessions []target.SessionID // of pages and frames
 	first    target.SessionID   // of the first page
 	calls    []*call
-	blind    error // a page whose calls cannot be observed
+	origins  map[document]string // of what runs in a frame or in a context
+	blind    error               // a page whose calls cannot be observed
+}
+
+// document is where a tool runs: a frame, or where a script tells of calls, an
+// execution context.
+type document struct {
+	session target.SessionID
+	frame   string
+	context int64
 }
 
 // call is one call of a tool.
 type call struct {
 	id string
+	in document
 	oracle.RecordedCall
 }
 
 // observe attaches to every page of a browser, those to come included.
-func observe(ctx context.Context, address string, inPage bool) (*observer, error) {
-	url, err := socket(ctx, address)
+func observe(ctx context.Context, address, page string, inPage bool) (*observer, error) {
+	origin, err := originOf(page)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := socketOf(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("the browser does not answer: %w", err)
 	}
 	o := &observer{
-		address: url, inPage: inPage, waiting: map[int64]chan *cdproto.Message{}, lost: make(chan struct{}),
+		address: socket, origin: origin, inPage: inPage, origins: map[document]string{}, waiting: map[int64]chan *cdproto.Message{}, lost: make(chan struct{}),
 		offered: make(chan struct{}, 1), paged: make(chan struct{}, 1),
 	}
-	if o.conn, err = remote.DialContext(ctx, url); err != nil {
+	if o.conn, err = remote.DialContext(ctx, socket); err != nil {
 		return nil, fmt.Errorf("the browser does not answer: %w", err)
 	}
 	go o.read()
@@ -71,8 +88,8 @@ func observe(ctx context.Context, address string, inPage bool) (*observer, error
 	return o, nil
 }
 
-// socket asks a browser for the address of its protocol.
-func socket(ctx context.Context, address string) (string, error) {
+// socketOf asks a browser for the address of its protocol.
+func socketOf(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/json/version", nil)
@@ -91,6 +108,21 @@ func socket(ctx context.Context, address string) (string, error) {
 		return "", errors.Join(errors.New("it names no address of its protocol"), err)
 	}
 	return version.Address, nil
+}
+
+// originOf is the origin of an address, as a browser writes it.
+func originOf(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	host := strings.ToLower(u.Host)
+	for scheme, port := range map[string]string{"http": ":80", "https": ":443"} {
+		if u.Scheme == scheme {
+			host = strings.TrimSuffix(host, port)
+		}
+	}
+	return u.Scheme + "://" + host, nil
 }
 
 func (o *observer) close() {
@@ -159,6 +191,12 @@ func (o *observer) read() {
 	}
 }
 
+// frame is what the protocol tells of a frame.
+type frame struct {
+	ID             string `json:"id"`
+	SecurityOrigin string `json:"securityOrigin"`
+}
+
 // event takes one event.
 func (o *observer) event(m *cdproto.Message) {
 	var e struct {
@@ -166,37 +204,121 @@ func (o *observer) event(m *cdproto.Message) {
 		TargetInfo struct {
 			Type string `json:"type"`
 		} `json:"targetInfo"`
+		Tools []struct {
+			FrameID string `json:"frameId"`
+		} `json:"tools"`
 		ToolName     string         `json:"toolName"`
+		FrameID      string         `json:"frameId"`
 		InvocationID string         `json:"invocationId"`
 		Input        string         `json:"input"`
 		Status       string         `json:"status"`
 		Output       jsontext.Value `json:"output"`
 		Name         string         `json:"name"`
 		Payload      string         `json:"payload"`
+		Frame        frame          `json:"frame"`
+		Context      struct {
+			ID     int64  `json:"id"`
+			Origin string `json:"origin"`
+		} `json:"context"`
+		ContextID int64 `json:"executionContextId"`
 	}
 	if err := json.Unmarshal(m.Params, &e); err != nil {
 		return // an event of another form is none of those below
 	}
+	in := document{session: m.SessionID}
 	switch m.Method {
 	case "Target.attachedToTarget":
 		go o.observed(e.SessionID, e.TargetInfo.Type)
 	case "Target.detachedFromTarget":
 		o.forget(e.SessionID)
+	case "Page.frameNavigated":
+		in.frame = e.Frame.ID
+		o.left(in)
+		o.enter(in, e.Frame.SecurityOrigin)
+	case "Page.frameDetached":
+		in.frame = e.FrameID
+		o.left(in)
+	case "Runtime.executionContextCreated":
+		in.context = e.Context.ID
+		o.enter(in, e.Context.Origin)
+	case "Runtime.executionContextDestroyed":
+		in.context = e.ContextID
+		o.left(in)
+	case "Runtime.executionContextsCleared":
+		o.leftIf(func(d document) bool { return d.session == m.SessionID && d.context != 0 })
 	case "WebMCP.toolsAdded":
-		o.offer()
+		for _, tool := range e.Tools {
+			in.frame = tool.FrameID
+			o.offer(in)
+		}
 	case "WebMCP.toolInvoked":
-		o.begin(e.InvocationID, e.ToolName, e.Input)
+		in.frame = e.FrameID
+		o.begin(in, e.InvocationID, e.ToolName, e.Input)
 	case "WebMCP.toolResponded":
 		o.end(e.InvocationID, strings.ToLower(e.Status), e.Output)
 	case "Runtime.bindingCalled":
 		if e.Name == binding {
-			o.told(e.Payload)
+			in.context = e.ContextID
+			o.told(in, e.Payload)
 		}
 	}
 }
 
-// offer notes that a page has registered a tool.
-func (o *observer) offer() {
+// enter notes the origin of what runs in a frame or a context from now on.
+func (o *observer) enter(in document, origin string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.origins[in] = origin
+}
+
+// left notes that a document is gone.
+func (o *observer) left(in document) {
+	o.leftIf(func(d document) bool { return d == in })
+}
+
+// leftIf notes that documents are gone, and with them the calls that they had
+// not ended.
+func (o *observer) leftIf(is func(document) bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.origins, func(d document, _ string) bool { return is(d) })
+	for _, c := range o.calls {
+		if c.Status == pending && is(c.in) {
+			c.Status = documentGone
+		}
+	}
+}
+
+// The statuses of a call that the browser did not tell the end of.
+const (
+	pending      = "pending"
+	documentGone = "gone" // its document is
+)
+
+// unknownOrigin stands for the origin of a tool whose document was not told of.
+const unknownOrigin = "unknown"
+
+// foreign is the origin of a document; "" if it is that of the page. The lock is
+// held.
+func (o *observer) foreign(in document) string {
+	switch origin := o.origins[in]; origin {
+	case o.origin:
+		return ""
+	case "":
+		return unknownOrigin
+	default:
+		return origin
+	}
+}
+
+// offer notes that a document of the page's origin has registered a tool.
+func (o *observer) offer(in document) {
+	o.mu.Lock()
+	foreign := o.foreign(in)
+	o.mu.Unlock()
+	if foreign != "" {
+		return
+	}
 	select {
 	case o.offered <- struct{}{}:
 	default: // one entry is enough
@@ -204,6 +326,7 @@ func (o *observer) offer() {
 }
 
 func (o *observer) forget(session target.SessionID) {
+	o.leftIf(func(d document) bool { return d.session == session })
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sessions = slices.DeleteFunc(o.sessions, func(s target.SessionID) bool { return s == session })
@@ -253,6 +376,11 @@ func (o *observer) tell(ctx context.Context, session target.SessionID) error {
 	if err := o.call(ctx, session, "Page.enable", "{}", nil); err != nil {
 		return err
 	}
+	var tree frameTree
+	if err := o.call(ctx, session, "Page.getFrameTree", "{}", &tree); err != nil {
+		return err
+	}
+	o.enterAll(session, &tree)
 	if !o.inPage {
 		err := o.call(ctx, session, "WebMCP.enable", "{}", nil)
 		if refused, ok := errors.AsType[*cdproto.Error](err); !ok || refused.Code != methodNotFound {
@@ -275,11 +403,35 @@ func (o *observer) tell(ctx context.Context, session target.SessionID) error {
 	return nil
 }
 
+// frameTree is a frame and those in it.
+type frameTree struct {
+	Tree *frameTree  `json:"frameTree"` // in the answer itself
+	Of   frame       `json:"frame"`
+	In   []frameTree `json:"childFrames"`
+}
+
+// enterAll notes the origins of frames that no event has told of.
+func (o *observer) enterAll(session target.SessionID, t *frameTree) {
+	if t.Tree != nil {
+		o.enterAll(session, t.Tree)
+		return
+	}
+	in := document{session: session, frame: t.Of.ID}
+	o.mu.Lock()
+	if _, told := o.origins[in]; !told {
+		o.origins[in] = t.Of.SecurityOrigin
+	}
+	o.mu.Unlock()
+	for i := range t.In {
+		o.enterAll(session, &t.In[i])
+	}
+}
+
 // methodNotFound is the code of a command that a protocol does not have.
 const methodNotFound = -32601
 
 // told takes what the wrapping script tells.
-func (o *observer) told(payload string) {
+func (o *observer) told(in document, payload string) {
 	var t struct {
 		ID, Tool, Input, Status string
 		Output                  jsontext.Value
@@ -289,23 +441,30 @@ func (o *observer) told(payload string) {
 	}
 	switch {
 	case t.Tool != "" && t.ID == "":
-		o.offer()
+		o.offer(in)
 	case t.Tool != "":
-		o.begin(t.ID, t.Tool, t.Input)
+		o.begin(in, t.ID, t.Tool, t.Input)
 	default:
 		o.end(t.ID, t.Status, t.Output)
 	}
 }
 
-// begin notes that a call began.
-func (o *observer) begin(id, tool, input string) {
+// begin notes that a call began. Parameters that are no JSON are recorded as the
+// text that they are.
+func (o *observer) begin(in document, id, tool, input string) {
 	parameters := jsontext.Value(input)
-	if parameters.Compact() != nil || parameters.Kind() != '{' {
-		parameters = jsontext.Value("{}")
+	if parameters.Compact() != nil {
+		text, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(input, "\uFFFD"))
+		if err != nil {
+			text = null
+		}
+		parameters = text
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.calls = append(o.calls, &call{id, oracle.RecordedCall{Tool: tool, Parameters: parameters, Result: null, Status: "pending"}})
+	o.calls = append(o.calls, &call{id, in, oracle.RecordedCall{
+		Tool: tool, Parameters: parameters, Result: null, Status: pending, Origin: o.foreign(in),
+	}})
 }
 
 // end notes what a call returned.
@@ -313,7 +472,7 @@ func (o *observer) end(id, status string, output jsontext.Value) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.calls {
-		if c.id == id && c.Status == "pending" {
+		if c.id == id && (c.Status == pending || c.Status == documentGone) { // a tool may answer in the page that it leads to
 			c.Status = status
 			if status == "completed" {
 				c.Result = returned(output)
@@ -397,17 +556,42 @@ func (o *observer) page(ctx context.Context) (target.SessionID, error) {
 }
 
 // settle waits until what the pages told before has been taken: what a session
-// tells comes in order. A page that does not answer, because it is gone or
-// hangs, has nothing more to tell.
+// tells comes in order. A page that is gone has nothing more to tell; of one that
+// does not answer it is not known what it would tell.
 func (o *observer) settle(ctx context.Context) error {
 	o.mu.Lock()
 	sessions, blind := slices.Clone(o.sessions), o.blind
 	o.mu.Unlock()
 	for _, session := range sessions {
-		_ = o.call(ctx, session, "Runtime.evaluate", `{"expression":"0"}`, nil)
+		if err := o.ask(ctx, session); err != nil && !gone(err) {
+			return fmt.Errorf("a page does not answer, so that its calls are not known: %w", err)
+		}
 	}
 	return blind
 }
+
+// ask makes a page answer. One that navigates answers once it has another
+// document.
+func (o *observer) ask(ctx context.Context, session target.SessionID) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	for {
+		err := o.call(ctx, session, "Runtime.evaluate", `{"expression":"0"}`, nil)
+		refused, ok := errors.AsType[*cdproto.Error](err)
+		if !ok || refused.Code != betweenDocuments || gone(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(answerTime / 200):
+		}
+	}
+}
+
+// betweenDocuments is the code with which a page refuses a command that has no
+// context to run in.
+const betweenDocuments = -32000
 
 // takeCalls are the calls that began since the last time.
 func (o *observer) takeCalls() []oracle.RecordedCall {

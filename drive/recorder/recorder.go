@@ -34,11 +34,15 @@
 //
 // A call belongs to the request that was asked when it began; one that began
 // between an answer and the next request belongs to the next. Tool, parameters
-// and result are those of the last call of a request; calls lists all. A result
+// and result are those of the last call of a request; calls lists all. Only tools
+// of the page's origin count: a call of a tool that a document of another origin
+// registered stands in calls with that origin, and nowhere else. Parameters are
+// recorded as they are, an object or not; what is no JSON, as text. A result
 // that is a text with a JSON object in it is recorded as that object, any other
-// as it is. A call that returned nothing, because it failed, was canceled or had
-// not ended when the agent answered, has the result null, and its status says
-// why.
+// as it is. A call that returned nothing, because it failed, was canceled, had
+// not ended when the agent answered or lost its document, has the result null,
+// and its status says why. A page that does not answer once the agent has, so
+// that its calls are not known, ends the recording.
 //
 // A recording is whole, or there is none.
 package recorder
@@ -82,7 +86,7 @@ func Record(ctx context.Context, o Options) ([]oracle.Recorded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the browser does not listen: %w", err)
 	}
-	watch, err := observe(ctx, address, o.inPage)
+	watch, err := observe(ctx, address, o.Page, o.inPage)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +126,7 @@ func record(ctx context.Context, a *agent, w *observer, asked oracle.Asked, time
 	}
 	r.Calls = w.takeCalls()
 	r.Parameters, r.Result = null, null
-	if n := len(r.Calls); n > 0 {
-		last := r.Calls[n-1]
+	if last := oracle.LastCall(r.Calls); last != nil {
 		r.Tool, r.Parameters, r.Result = &last.Tool, last.Parameters, last.Result
 	}
 	return r, nil

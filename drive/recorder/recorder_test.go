@@ -90,6 +90,17 @@ tool("hangs", () => new Promise(() => {}));
 // run records with the script as its agent.
 func run(t *testing.T, inPage bool, script string, ids ...string) []oracle.Recorded {
 	t.Helper()
+	recorded, err := try(t, inPage, script, ids...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recorded
+}
+
+// try is run, which may fail. A page at /self calls its own tool, one at /busy
+// answers nothing once it is there.
+func try(t *testing.T, inPage bool, script string, ids ...string) ([]oracle.Recorded, error) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -98,9 +109,17 @@ func run(t *testing.T, inPage bool, script string, ids ...string) []oracle.Recor
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w, page)
+		switch r.URL.Path {
+		case "/self":
+			_, _ = io.WriteString(w, "<script>(async () => {"+helpers+`await call("text", {where: "self"})})()</script>`)
+		case "/frame":
+			_, _ = io.WriteString(w, `<script>tool("waits", () => new Promise(() => {}))</script>`)
+		case "/busy":
+			_, _ = io.WriteString(w, "<script>setTimeout(() => { while (true); })</script>")
+		}
 	}))
 	t.Cleanup(server.Close)
 	t.Setenv(asAgent, script)
@@ -108,18 +127,14 @@ func run(t *testing.T, inPage bool, script string, ids ...string) []oracle.Recor
 	for _, id := range ids {
 		o.Requests = append(o.Requests, oracle.Asked{ID: id, Request: "?"})
 	}
-	recorded, err := Record(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return recorded
+	return Record(t.Context(), o)
 }
 
 // shown is what a request's calls were.
 func shown(r oracle.Recorded) string {
 	var all []string
 	for _, c := range r.Calls {
-		all = append(all, fmt.Sprintf("%s %s %s %s", c.Tool, c.Parameters, c.Status, c.Result))
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", c.Tool, c.Parameters, c.Status, c.Result, c.Origin)))
 	}
 	return strings.Join(all, "\n")
 }
@@ -181,5 +196,91 @@ func TestOtherPages(t *testing.T) {
 		if !strings.Contains(got, `text {"where":"`+where+`"} completed`) {
 			t.Errorf("no call in the %s: %s", where, got)
 		}
+	}
+}
+
+// elsewhere opens a tab of another origin, and waits.
+const elsewhere = `
+		const there = new URL(location);
+		there.hostname = "localhost";
+		const visit = async (path) => {
+			open(new URL(path, there));
+			await new Promise((done) => setTimeout(done, 2000));
+		};`
+
+// TestOtherOrigin: a tool of another origin is none of the page's own. Its call
+// is recorded with its origin, and stands for nothing.
+func TestOtherOrigin(t *testing.T) {
+	for _, inPage := range []bool{false, true} {
+		t.Run(fmt.Sprintf("in the page %v", inPage), func(t *testing.T) {
+			r := run(t, inPage, elsewhere+`await call("prose", {}); await visit("/self");`, "one")[0]
+			if r.Tool == nil || *r.Tool != "prose" || len(r.Calls) != 2 || r.Calls[0].Origin != "" {
+				t.Fatalf("%s", shown(r))
+			}
+			if c := r.Calls[1]; c.Tool != "text" || string(c.Parameters) != `{"where":"self"}` || !strings.HasPrefix(c.Origin, "http://localhost:") {
+				t.Errorf("%s", shown(r))
+			}
+			if r := run(t, inPage, elsewhere+`await visit("/self");`, "one")[0]; r.Tool != nil || len(r.Calls) != 1 {
+				t.Errorf("%s", shown(r))
+			}
+		})
+	}
+}
+
+// TestParameters: what is no object is recorded as it is.
+func TestParameters(t *testing.T) {
+	for _, inPage := range []bool{false, true} {
+		t.Run(fmt.Sprintf("in the page %v", inPage), func(t *testing.T) {
+			const script = `for (const input of [[1], "word", 7, null]) await call("prose", input).catch(() => {});`
+			got := shown(run(t, inPage, script, "one")[0])
+			for _, line := range strings.Split(got, "\n") {
+				if strings.HasPrefix(line, "prose {}") {
+					t.Errorf("an object stands for what was none: %s", got)
+				}
+			}
+			if !strings.Contains(got, "prose [1] ") {
+				t.Errorf("no call with a list: %s", got)
+			}
+		})
+	}
+}
+
+// TestGoneDocument: a call whose document is removed, or replaced, is not
+// pending.
+func TestGoneDocument(t *testing.T) {
+	const script = `
+		const begun = async (away) => {
+			const frame = document.createElement("iframe");
+			frame.src = "/frame";
+			document.body.append(frame);
+			await new Promise((done) => frame.addEventListener("load", done, {once: true}));
+			const inside = frame.contentDocument.modelContext;
+			inside.executeTool((await inside.getTools()).find((t) => t.name === "waits"), {});
+			await new Promise((done) => setTimeout(done, 500));
+			away(frame);
+			await new Promise((done) => setTimeout(done, 500));
+		};
+		await begun((frame) => frame.remove());
+		await begun((frame) => { frame.src = "/next" });`
+	for _, inPage := range []bool{false, true} {
+		t.Run(fmt.Sprintf("in the page %v", inPage), func(t *testing.T) {
+			r := run(t, inPage, script, "one")[0]
+			if len(r.Calls) != 2 {
+				t.Fatalf("%s", shown(r))
+			}
+			for _, c := range r.Calls {
+				if c.Status != documentGone && c.Status != "canceled" && c.Status != "error" {
+					t.Errorf("%s", shown(r))
+				}
+			}
+		})
+	}
+}
+
+// TestBusyPage: where a page cannot be asked what it called, nothing is recorded.
+func TestBusyPage(t *testing.T) {
+	_, err := try(t, false, elsewhere+`await visit("/busy");`, "one")
+	if err == nil || !strings.Contains(err.Error(), "a page does not answer, so that its calls are not known") {
+		t.Error(err)
 	}
 }

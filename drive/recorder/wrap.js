@@ -22,7 +22,7 @@
         enumerable: true,
         value: async (input, ...others) => {
           const id = crypto.randomUUID?.() ?? String(Math.random());
-          tell(JSON.stringify({ id, tool: String(tool.name), input: written(input) ?? "{}" }));
+          tell(JSON.stringify({ id, tool: String(tool.name), input: written(input) ?? "null" }));
           try {
             const output = await execute.call(tool, input, ...others);
             tell(`{"id":${JSON.stringify(id)},"status":"completed","output":${written(output) ?? "null"}}`);
