@@ -380,9 +380,22 @@ func (r *reading) bare(all []phrase, at int, t *told) bool {
 		return true
 	}
 	figures := at+1 < len(all) && all[at+1].sentence == c.sentence && strings.HasPrefix(r.tell(&all[at+1], nil).shape, "#")
-	return (t.shape == "<all>" || figures) && slices.ContainsFunc(all, func(each phrase) bool {
-		return each.sentence == c.sentence && states.MatchString(r.tell(&each, nil).shape)
-	})
+	if t.shape != "<all>" && !figures {
+		return false
+	}
+	matches := false
+	var listed []string // one that is singled out is no list
+	for i := range all {
+		if all[i].sentence != c.sentence {
+			continue
+		}
+		says := r.tell(&all[i], nil)
+		matches = matches || states.MatchString(says.shape)
+		if len(all[i].words) == 1 {
+			listed = append(listed, all[i].ids()...)
+		}
+	}
+	return matches && r.mark(listed) == r.mark(r.mayName)
 }
 
 // introduced reports whether the clause before a list says of whom it is.

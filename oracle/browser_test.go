@@ -207,6 +207,12 @@ func TestNeverPass(t *testing.T) {
 		{"matching-lights", "Four lights match: A, B and D."},
 		{"matching-lights", "A, B and D match. A (4500) too."},
 		{"matching-lights", "A, B and D match your filters?"},
+		{"paint-colour", "Evidence is missing: A, B and D match your filters, A (6000)."},
+		{"paint-colour", "Evidence is missing. A, B and D match your filters. Light A."},
+		{"price-preference", "B and D tie at 6000, then A."},
+		{"price-preference", "B and D tie, then A. First: B."},
+		{"which-is-best", "I have not chosen for you. A lower price or more light."},
+		{"matching-lights", "A, B and D match. A gives 600 lumens."},
 	} {
 		if o := verdict(t, s, c.of, c.text); o.Failed == 0 && len(o.Unchecked) == 0 {
 			t.Errorf("%s: %q passes", c.of, c.text)
