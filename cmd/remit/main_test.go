@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -12,7 +14,8 @@ import (
 const asRemit = "REMIT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asRemit) != "" {
+	ofTests := func(arg string) bool { return strings.HasPrefix(arg, "-test.") } // the workers of a fuzz target
+	if os.Getenv(asRemit) != "" && !slices.ContainsFunc(os.Args[1:], ofTests) {
 		main()
 		return
 	}
