@@ -132,9 +132,10 @@ func mustIDs(value jsontext.Value) (ids []string) {
 }
 
 // mustItems decodes a list that lint has accepted.
-func mustItems(value jsontext.Value) (items []item) {
-	if err := json.Unmarshal(value, &items); err != nil {
-		panic(err)
+func mustItems(value jsontext.Value) []item {
+	items, ok := readItems(value)
+	if !ok {
+		panic("oracle: no list of items: " + value.String())
 	}
 	return items
 }

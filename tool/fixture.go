@@ -113,15 +113,15 @@ func rowOf(declared *contract.Tool, cells []string) (row, error) {
 	if r.code != record.OK {
 		return r, nil
 	}
-	answer := ordered{}
+	answer := record.Object{}
 	for i, output := range declared.Answer {
 		value, err := memberOf(output.Value, textNode(output.Value, cells[3+i]))
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", output.Name, err)
 		}
-		answer.add(output.Name, value)
+		answer.Add(output.Name, value)
 	}
-	r.answer = answer.json()
+	r.answer = answer.JSON()
 	return r, nil
 }
 

@@ -199,43 +199,43 @@ var jsonTypes = map[contract.InputType]string{"text": "string", "integer": "inte
 // accept.
 func inputSchema(declared *contract.Tool) json.RawMessage {
 	var required []string
-	properties := ordered{}
+	properties := record.Object{}
 	for _, input := range declared.Input {
-		properties.add(input.Name, schemaOf(input.Value))
+		properties.Add(input.Name, schemaOf(input.Value))
 		if !input.Value.Optional {
 			required = append(required, input.Name)
 		}
 	}
-	schema := ordered{}
-	schema.add("type", quoted("object"))
-	schema.add("properties", properties.json())
-	schema.add("required", list(required))
-	schema.add("additionalProperties", []byte("false"))
-	return schema.json()
+	schema := record.Object{}
+	schema.Add("type", quoted("object"))
+	schema.Add("properties", properties.JSON())
+	schema.Add("required", list(required))
+	schema.Add("additionalProperties", []byte("false"))
+	return schema.JSON()
 }
 
 func schemaOf(input *contract.Input) []byte {
-	schema := ordered{}
-	schema.add("type", quoted(jsonTypes[input.Type]))
+	schema := record.Object{}
+	schema.Add("type", quoted(jsonTypes[input.Type]))
 	if input.Type == "text" && input.Pattern == "" && input.Values == nil {
-		schema.add("minLength", []byte("1"))
+		schema.Add("minLength", []byte("1"))
 	}
 	if input.Pattern != "" {
-		schema.add("pattern", quoted("^(?:"+input.Pattern+")$"))
+		schema.Add("pattern", quoted("^(?:"+input.Pattern+")$"))
 	}
 	if input.Values != nil {
-		schema.add("enum", list(input.Values))
+		schema.Add("enum", list(input.Values))
 	}
 	for _, limit := range []struct {
 		name  string
 		bound *contract.Number
 	}{{"minimum", input.Minimum}, {"maximum", input.Maximum}} {
 		if limit.bound != nil {
-			schema.add(limit.name, []byte(limit.bound.String()))
+			schema.Add(limit.name, []byte(limit.bound.String()))
 		}
 	}
-	schema.add("description", quoted(description(input)))
-	return schema.json()
+	schema.Add("description", quoted(description(input)))
+	return schema.JSON()
 }
 
 func description(input *contract.Input) string {
@@ -247,43 +247,43 @@ func description(input *contract.Input) string {
 }
 
 func answerSchema(declared *contract.Tool) []byte {
-	properties := ordered{}
+	properties := record.Object{}
 	for _, output := range declared.Answer {
-		member := ordered{}
-		member.add("type", quoted(jsonTypes[output.Value.Type]))
+		member := record.Object{}
+		member.Add("type", quoted(jsonTypes[output.Value.Type]))
 		if output.Value.Values != nil {
-			member.add("enum", list(output.Value.Values))
+			member.Add("enum", list(output.Value.Values))
 		}
 		if output.Value.Description != "" {
-			member.add("description", quoted(output.Value.Description))
+			member.Add("description", quoted(output.Value.Description))
 		}
-		properties.add(output.Name, member.json())
+		properties.Add(output.Name, member.JSON())
 	}
-	schema := ordered{}
-	schema.add("type", quoted("object"))
-	schema.add("properties", properties.json())
-	schema.add("required", list(declared.Answer.Names()))
-	return schema.json()
+	schema := record.Object{}
+	schema.Add("type", quoted("object"))
+	schema.Add("properties", properties.JSON())
+	schema.Add("required", list(declared.Answer.Names()))
+	return schema.JSON()
 }
 
 // example is an input to try: every argument that is required or has an example.
 func example(declared *contract.Tool) json.RawMessage {
-	input := ordered{}
+	input := record.Object{}
 	for _, entry := range declared.Input {
 		if !entry.Value.Optional || entry.Value.Example != "" {
-			input.add(entry.Name, exampleOf(entry.Value))
+			input.Add(entry.Name, exampleOf(entry.Value))
 		}
 	}
-	return input.json()
+	return input.JSON()
 }
 
 // exampleAnswer is an answer that the contract permits.
 func exampleAnswer(declared *contract.Tool) []byte {
-	answer := ordered{}
+	answer := record.Object{}
 	for _, output := range declared.Answer {
-		answer.add(output.Name, exampleOf(&contract.Input{Type: output.Value.Type, Values: output.Value.Values}))
+		answer.Add(output.Name, exampleOf(&contract.Input{Type: output.Value.Type, Values: output.Value.Values}))
 	}
-	return answer.json()
+	return answer.JSON()
 }
 
 func exampleOf(input *contract.Input) []byte {
@@ -302,19 +302,6 @@ func exampleOf(input *contract.Input) []byte {
 	}
 	return quoted(text)
 }
-
-// ordered is a JSON object under construction.
-type ordered struct{ members []byte }
-
-func (o *ordered) add(name string, value []byte) {
-	if len(o.members) > 0 {
-		o.members = append(o.members, ',')
-	}
-	o.members = append(record.AppendString(o.members, name), ':')
-	o.members = append(o.members, value...)
-}
-
-func (o *ordered) json() []byte { return slices.Concat([]byte("{"), o.members, []byte("}")) }
 
 func quoted(text string) []byte { return record.AppendString(nil, text) }
 

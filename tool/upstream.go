@@ -232,15 +232,15 @@ func (s *service) mayMean(rule contract.FailureRule, status int) bool {
 }
 
 func (s *service) answer(node *catalogue.Node) outcome {
-	answer := ordered{}
+	answer := record.Object{}
 	for _, output := range s.declared.Answer {
 		value, err := memberOf(output.Value, at(node, pointerOf(output)))
 		if err != nil {
 			return s.unfitting(fmt.Errorf("%s: %w", output.Name, err))
 		}
-		answer.add(output.Name, value)
+		answer.Add(output.Name, value)
 	}
-	return outcome{body: answer.json(), prose: fmt.Sprintf("This is the %s that the service gave.", catalogue.Joined(s.declared.Answer.Names(), "and"))}
+	return outcome{body: answer.JSON(), prose: fmt.Sprintf("This is the %s that the service gave.", catalogue.Joined(s.declared.Answer.Names(), "and"))}
 }
 
 // unreadable is a success whose body is no JSON: an answer that was lost.

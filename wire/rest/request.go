@@ -53,22 +53,22 @@ func (f *form) requestOf(parameters url.Values) (request []byte, asked bool) {
 // arguments after it. An empty parameter is an absent argument, which the tool
 // refuses where it is required; preferences that are all absent are null.
 func (f *form) build(parameters url.Values) []byte {
-	o := &object{}
-	inner := &object{}
+	o := &record.Object{}
+	inner := &record.Object{}
 	for _, field := range f.fields {
 		switch {
 		case field.Kind == preferenceList:
-			o.add(field.Param, f.preferences(parameters))
+			o.Add(field.Param, f.preferences(parameters))
 		case strings.HasPrefix(field.Param, filterPrefix):
 			for _, text := range given(parameters, field) {
-				inner.add(strings.TrimPrefix(field.Param, filterPrefix), field.value(text))
+				inner.Add(strings.TrimPrefix(field.Param, filterPrefix), field.value(text))
 			}
 			if field == f.lastFilter() {
 				f.closeFilters(o, inner, parameters)
 			}
 		default:
 			for _, text := range given(parameters, field) {
-				o.add(field.Param, field.value(text))
+				o.Add(field.Param, field.value(text))
 			}
 		}
 	}
@@ -77,20 +77,20 @@ func (f *form) build(parameters url.Values) []byte {
 	}
 	for _, name := range f.strangers(parameters, false) {
 		for _, text := range parameters[name] {
-			o.add(name, quoted(text))
+			o.Add(name, quoted(text))
 		}
 	}
-	return o.json()
+	return o.JSON()
 }
 
-func (f *form) closeFilters(o, inner *object, parameters url.Values) {
+func (f *form) closeFilters(o, inner *record.Object, parameters url.Values) {
 	for _, name := range f.strangers(parameters, true) {
 		for _, text := range parameters[name] {
-			inner.add(strings.TrimPrefix(name, filterPrefix), quoted(text))
+			inner.Add(strings.TrimPrefix(name, filterPrefix), quoted(text))
 		}
 	}
-	if len(inner.members) > 0 {
-		o.add("filters", inner.json())
+	if inner.Len() > 0 {
+		o.Add("filters", inner.JSON())
 	}
 }
 
@@ -150,13 +150,13 @@ func (f *form) wish(name, unknown string) []byte {
 	if unknown == "" || declared == nil && name != "" {
 		return quoted(name)
 	}
-	o := &object{}
+	o := &record.Object{}
 	if declared != nil {
-		o.add("field", quoted(declared.Column))
-		o.add("prefer", quoted(string(declared.Direction)))
+		o.Add("field", quoted(declared.Column))
+		o.Add("prefer", quoted(string(declared.Direction)))
 	}
-	o.add("unknown", quoted(unknown))
-	return o.json()
+	o.Add("unknown", quoted(unknown))
+	return o.JSON()
 }
 
 // parametersOf are the parameters that come nearest to a request, for the form
@@ -243,20 +243,20 @@ func (f *form) ordered(parameters url.Values) string {
 // with is a request in which one member has another value; it stands where it
 // stood, or last.
 func with(request []byte, name string, value []byte) []byte {
-	o := &object{}
+	o := &record.Object{}
 	found := false
 	for _, m := range membersOf(request) {
 		if m.name == name {
-			o.add(name, value)
+			o.Add(name, value)
 			found = true
 			continue
 		}
-		o.add(m.name, m.value)
+		o.Add(m.name, m.value)
 	}
 	if !found {
-		o.add(name, value)
+		o.Add(name, value)
 	}
-	return o.json()
+	return o.JSON()
 }
 
 // number is a JSON number, which a form field of one is sent as.
@@ -331,18 +331,5 @@ func textOf(value jsontext.Value) string {
 	}
 	return string(text)
 }
-
-// object is a JSON object under construction.
-type object struct{ members []byte }
-
-func (o *object) add(name string, value []byte) {
-	if len(o.members) > 0 {
-		o.members = append(o.members, ',')
-	}
-	o.members = append(record.AppendString(o.members, name), ':')
-	o.members = append(o.members, value...)
-}
-
-func (o *object) json() []byte { return slices.Concat([]byte("{"), o.members, []byte("}")) }
 
 func quoted(text string) []byte { return record.AppendString(nil, text) }

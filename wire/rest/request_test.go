@@ -94,18 +94,18 @@ func TestAnyLink(t *testing.T) {
 	names := rapid.SampledFrom([]string{"request_id", "filters", "filters.title", "preferences", "preferences.1", "preferences.1.unknown", "limit", "cursor", "ties", "request", "x", "", "sku"})
 	rapid.Check(t, func(t *rapid.T) {
 		f := formNamed(t, rapid.SampledFrom([]string{"rank_lamps", "get_lamp"}).Draw(t, "tool"))
-		o := &object{}
+		o := &record.Object{}
 		for range rapid.IntRange(0, 6).Draw(t, "members") {
 			name := names.Draw(t, "name")
 			value := []byte(texts.Draw(t, "value"))
 			if name == "filters" {
-				inner := &object{}
-				inner.add(rapid.SampledFrom([]string{"title", "max_price_minor", "stocked", "min_ra", "x"}).Draw(t, "filter"), value)
-				value = inner.json()
+				inner := &record.Object{}
+				inner.Add(rapid.SampledFrom([]string{"title", "max_price_minor", "stocked", "min_ra", "x"}).Draw(t, "filter"), value)
+				value = inner.JSON()
 			}
-			o.add(name, value)
+			o.Add(name, value)
 		}
-		request := string(o.json())
+		request := string(o.JSON())
 		if got := requestIn(t, f, f.link([]byte(request))); got != request {
 			t.Fatalf("%s comes back as %s", request, got)
 		}
