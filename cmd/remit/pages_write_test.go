@@ -51,7 +51,7 @@ func TestPagesWrite(t *testing.T) {
 		return document.getElementById("form").getAttribute("aria-busy");`)
 	close(release)
 	shown := evaluate[string](t, ctx, `
-		while (!document.getElementById("answer-bytes")) await new Promise(requestAnimationFrame);
+		while (!document.getElementById("answer-bytes")) await soon();
 		return document.getElementById("answer-bytes").textContent;`)
 	if n := asked.Load(); n != 1 || busy != "true" || shown != `{"number":7}` {
 		t.Errorf("the service was asked %d times; busy is %s; the page shows %s", n, busy, shown)

@@ -85,10 +85,12 @@ func toolPage(head string) string {
 
 const remitScript = `<script src="/remit.js"></script>`
 
-// evaluate is the value of an async function's body in the page.
+// evaluate is the value of an async function's body in the page. The body may
+// await soon(); it waits for no frame, which a browser in the background may
+// never draw.
 func evaluate[T any](t *testing.T, ctx context.Context, body string) T {
 	t.Helper()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T]("(async () => {"+body+"\n})()", chromedp.EvalAwaitPromise))
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T]("(async () => {const soon = () => new Promise((done) => setTimeout(done, 10));\n"+body+"\n})()", chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, body)
 	}

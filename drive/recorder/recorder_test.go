@@ -116,7 +116,7 @@ func try(t *testing.T, inPage bool, script string, ids ...string) ([]oracle.Reco
 		case "/self":
 			_, _ = io.WriteString(w, "<script>(async () => {"+helpers+`await call("text", {where: "self"})})()</script>`)
 		case "/frame":
-			_, _ = io.WriteString(w, `<script>tool("waits", () => new Promise(() => {}))</script>`)
+			_, _ = io.WriteString(w, `<script>tool("waits", () => { globalThis.begun = true; return new Promise(() => {}); })</script>`)
 		case "/busy":
 			_, _ = io.WriteString(w, "<script>setTimeout(() => { while (true); })</script>")
 		}
@@ -256,7 +256,7 @@ func TestGoneDocument(t *testing.T) {
 			await new Promise((done) => frame.addEventListener("load", done, {once: true}));
 			const inside = frame.contentDocument.modelContext;
 			inside.executeTool((await inside.getTools()).find((t) => t.name === "waits"), {});
-			await new Promise((done) => setTimeout(done, 500));
+			while (!frame.contentWindow.begun) await new Promise((done) => setTimeout(done, 50));
 			away(frame);
 			await new Promise((done) => setTimeout(done, 500));
 		};
