@@ -24,6 +24,7 @@ var layout = map[string][]string{
 	"recovery":           {"record"},
 	"catalogue":          {"contract", "record"},
 	"catalogue/snapshot": {"catalogue"},
+	"operation":          {"record"},
 	"tool":               {"contract", "record", "recovery", "catalogue"},
 	"wire":               {"tool", "contract", "record"},
 	"wire/mcp":           {"wire", "tool", "contract", "record"},
