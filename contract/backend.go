@@ -312,7 +312,7 @@ func (v validator) failures(tool string, rules []FailureRule, t *Tool) {
 		case rule.Field != "" && !v.argumentOfSome(rule.Field):
 			v.fail(place+".field", "no tool has an argument %s; name one of theirs", named(rule.Field))
 		}
-		if rule.Wait != 0 && rule.Is != "" && record.Code(rule.Is) != record.TempUnavailable {
+		if rule.Wait != (Wait{}) && rule.Is != "" && record.Code(rule.Is) != record.TempUnavailable {
 			v.fail(place+".wait", "a wait is for %s", record.TempUnavailable)
 		}
 		for pointer := range rule.When.Body {

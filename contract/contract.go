@@ -31,6 +31,7 @@
 package contract
 
 import (
+	"regexp"
 	"time"
 
 	"remit.example/record"
@@ -42,14 +43,22 @@ type Contract struct {
 	Remit       int               `key:"remit,required" doc:"version of the contract format: 1"`
 	Service     string            `key:"service,required" doc:"name of the service, the domain of its failure codes: lower-case letters, digits and hyphens"`
 	Description string            `key:"description" doc:"what the service is, for people"`
+	Tenant      string            `key:"tenant" doc:"whose operations the ledger of a guard keeps apart; absent: one tenant"`
+	Upstream    *Upstream         `key:"upstream" doc:"the MCP server that a guard stands in front of; absent: the tools are served from here"`
+	Mode        Mode              `key:"mode" doc:"what a guard does with its decisions: enforce acts, observe only reports; absent: enforce"`
 	Expose      *Expose           `key:"expose" doc:"who may call over the network; absent: this machine alone"`
 	Budget      *Budget           `key:"budget" doc:"executions that one task may use; absent: 3"`
 	Data        *Data             `key:"data" doc:"the data file of a catalogue"`
 	Columns     Ordered[*Column]  `key:"columns" doc:"the columns to load; one that is not named is not loaded"`
 	Evidence    *EvidenceFile     `key:"evidence" doc:"the evidence file, one record a row"`
 	Purposes    Ordered[*Purpose] `key:"purposes" doc:"what suitability can be assessed for"`
-	Failures    []FailureRule     `key:"failures" doc:"how responses of http backends are read, after each tool's own; the first match wins, anything else is an unknown code"`
-	Tools       Ordered[*Tool]    `key:"tools,required" doc:"the tools to serve, by name"`
+	Failures    []FailureRule     `key:"failures" doc:"how responses of http backends, or failures of the upstream, are read, after each tool's own; the first match wins, anything else is an unknown code"`
+	Tools       Ordered[*Tool]    `key:"tools,served" doc:"the tools to serve, by name; under upstream the tools to guard, where * stands for any characters"`
+
+	RefusalTTL   Duration `key:"refusal_ttl" doc:"how long a guard remembers that access was denied; absent: 15m"`
+	ReauthAfter  Duration `key:"reauth_after" doc:"after which a guard that cannot see credentials lets a call that lacked them through again; absent: 1m"`
+	ReplayWindow Duration `key:"replay_window" doc:"how long a guard answers an identical write with the confirmed result where it cannot know whether that was delivered; absent: 10m"`
+	Retention    Duration `key:"retention" doc:"how long arguments and results of operations are kept; absent: 720h (30 days)"`
 
 	// Source is where the contract was read from.
 	Source Source
@@ -71,9 +80,26 @@ type Expose struct {
 	Rate    *Rate    `key:"rate" doc:"calls permitted to each anonymous caller, such as 30/min; absent: 60/min"`
 }
 
+// Upstream is the MCP server that a guard stands in front of: exactly one of
+// its members.
+type Upstream struct {
+	Stdio []string `key:"stdio" doc:"the program to start and its arguments; ${NAME} is replaced by an environment variable"`
+	URL   string   `key:"url" doc:"its streamable HTTP endpoint; ${NAME} is replaced by an environment variable"`
+}
+
+// What holds where a guard contract does not say otherwise.
+const (
+	DefaultRefusalTTL   = 15 * time.Minute
+	DefaultReauthAfter  = time.Minute
+	DefaultReplayWindow = 10 * time.Minute
+	DefaultRetention    = 720 * time.Hour
+	DefaultQuiet        = 10 * time.Minute
+)
+
 // Budget bounds the executions of one task.
 type Budget struct {
-	Executions int `key:"executions,required" doc:"executions in all, 1 to 100"`
+	Executions int      `key:"executions,required" doc:"executions in all, 1 to 100"`
+	Quiet      Duration `key:"quiet" doc:"time without a call after which a task that a guard sees is over; absent: 10m"`
 }
 
 // Data names the data file of a catalogue.
@@ -180,9 +206,9 @@ type Criterion struct {
 	Between  []Number `key:"between" doc:"lower and upper bound, inclusive"`
 }
 
-// Tool is one served tool.
+// Tool is one tool, served or guarded.
 type Tool struct {
-	Promise     Promise          `key:"promise,required" doc:"what kind of answer the tool gives"`
+	Promise     Promise          `key:"promise,served" doc:"what kind of answer a served tool gives"`
 	Description string           `key:"description" doc:"what is returned, for agents and people, at most 500 characters; absent: made from the contract"`
 	Effect      Effect           `key:"effect" doc:"whether repeating is safe; tools over the catalogue are read, others unsafe unless they say so"`
 	Format      AnswerFormat     `key:"format" doc:"answer format of a tool over the catalogue; absent: catalogue-v2"`
@@ -195,7 +221,30 @@ type Tool struct {
 	Input       Ordered[*Input]  `key:"input" doc:"arguments of a tool with a backend"`
 	Answer      Ordered[*Output] `key:"answer" doc:"members of the answer of a tool with a backend"`
 	Backend     *Backend         `key:"backend" doc:"where the answer comes from; absent: the catalogue"`
-	Failures    []FailureRule    `key:"failures" doc:"how the responses of an http backend are read; the first match wins, anything else is an unknown code"`
+	Failures    []FailureRule    `key:"failures" doc:"how the responses of an http backend, or the failures of a guarded tool, are read; the first match wins, anything else is an unknown code"`
+
+	// Of a guarded tool alone.
+	Mode     Mode         `key:"mode" doc:"what a guard does with its decisions on this tool; absent: as the contract says"`
+	Timeout  Duration     `key:"timeout" doc:"longest time for one execution of a guarded tool; absent: none of the guard's own"`
+	Absorb   bool         `key:"absorb" doc:"whether the guard itself waits and repeats, within the budget; for reads alone"`
+	Rate     *Rate        `key:"rate" doc:"executions permitted to the tenant, such as 30/min; absent: any number"`
+	Key      *KeyArgument `key:"key" doc:"the argument that carries the operation key; for effect: keyed"`
+	Identity []string     `key:"identity" doc:"arguments that make the intent of a write: the same ones name the same operation"`
+	Status   *StatusCheck `key:"status" doc:"the read that tells what became of a write"`
+}
+
+// KeyArgument is the argument that carries the operation key.
+type KeyArgument struct {
+	Argument string `key:"argument,required" doc:"name of the argument, such as idempotency_key"`
+	By       KeyBy  `key:"by" doc:"who makes the key: the caller, or the guard, which then takes it out of the listed schema; absent: caller"`
+}
+
+// StatusCheck is how a read tells what became of a write.
+type StatusCheck struct {
+	Tool       string            `key:"tool,required" doc:"the tool to ask, whose effect is read"`
+	With       map[string]string `key:"with" doc:"its arguments, each with the argument of the write that it is given"`
+	Applied    map[string]string `key:"applied" doc:"JSON Pointers into its answer and the texts that they have, all of them, where the write took effect"`
+	NotApplied map[string]string `key:"not_applied" doc:"JSON Pointers into its answer and the texts that they have, all of them, where the write certainly has no effect"`
 }
 
 // Filter is one filter, or the two inclusive bounds, on a column.
@@ -248,20 +297,35 @@ type HTTP struct {
 	Timeout Duration          `key:"timeout" doc:"longest time for one execution; absent: 10s"`
 }
 
-// FailureRule reads one kind of response as a failure.
+// FailureRule reads one kind of response, or failure of a guarded tool, as a
+// failure.
 type FailureRule struct {
-	When  When     `key:"when,required" doc:"what the response must be"`
-	Is    Code     `key:"is,required" doc:"the code that it is read as"`
-	Field string   `key:"field" doc:"the argument at fault, for INVALID_ARGUMENT"`
-	Wait  Duration `key:"wait" doc:"wait before a repetition where the response states none, for TEMP_UNAVAILABLE"`
-	Text  string   `key:"message" doc:"sentence for people; absent: one made from the code"`
+	When    When     `key:"when,required" doc:"what the response must be"`
+	Effects []Effect `key:"effects" doc:"the effects of the guarded tools that the rule is for; absent: all"`
+	Is      Code     `key:"is,required" doc:"the code that it is read as"`
+	Field   string   `key:"field" doc:"the argument at fault, for INVALID_ARGUMENT"`
+	Wait    Wait     `key:"wait" doc:"wait before a repetition where the response states none, for TEMP_UNAVAILABLE; or the group of when.text that captures it, by its unit: seconds, milliseconds, minutes"`
+	Text    string   `key:"message" doc:"sentence for people; absent: one made from the code"`
+	Sample  string   `key:"sample" doc:"a failure that when.text must match, to the letter"`
+
+	pattern *regexp.Regexp // of When.Text
 }
 
 // When is a condition on a response; every member that is present must hold.
 type When struct {
 	Status []Status          `key:"status,scalar" doc:"HTTP status, one or a list"`
 	Fact   Fact              `key:"fact" doc:"no_answer: the connection failed or the time ran out; unreadable: the answer does not fit the contract"`
-	Body   map[string]string `key:"body" doc:"JSON Pointers into the response body and the texts that they must have"`
+	Body   map[string]string `key:"body" doc:"JSON Pointers into the response body and the texts that they must have; of a guarded tool into structuredContent, or content[0].text read as JSON"`
+	Text   string            `key:"text" doc:"RE2 regular expression from ^ to $ that the whole text of the failure matches, of a guarded tool"`
+	Error  []ErrorCode       `key:"error,scalar" doc:"code of a JSON-RPC error, one or a list, of a guarded tool"`
+	Meta   map[string]string `key:"meta" doc:"JSON Pointers into the _meta of the result and the texts that they must have, of a guarded tool"`
+}
+
+// Wait is a length of time, or the name of the group of a text that captures
+// it: seconds, milliseconds or minutes.
+type Wait struct {
+	Fixed Duration
+	Group string
 }
 
 // MaxAge is an oldest age; a zero MaxAge accepts any, dated or not.

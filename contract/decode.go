@@ -5,6 +5,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -29,6 +30,7 @@ func Parse(name string, data []byte) (*Contract, error) {
 		return nil, Problems{problem}
 	}
 	d := &decoder{file: name, places: map[string]position{}, failed: map[string]bool{}}
+	d.guards = slices.ContainsFunc(root.entries, func(e entry) bool { return e.key == "upstream" })
 	c := &Contract{Source: source}
 	d.value(root, "", reflect.ValueOf(c).Elem())
 	c.validate(d)
@@ -42,12 +44,14 @@ func Parse(name string, data []byte) (*Contract, error) {
 
 // decoder fills Go values from nodes, strictly, by the struct tags
 //
-//	key:"name,required,scalar,blank" doc:"what it is"
+//	key:"name,required,served,scalar,blank" doc:"what it is"
 //
-// where scalar lets one value stand for a list of one, and blank lets a text
-// be white space alone.
+// where served requires the key unless the contract guards an upstream, scalar
+// lets one value stand for a list of one, and blank lets a text be white space
+// alone.
 type decoder struct {
 	file     string
+	guards   bool // whether the contract has the key upstream
 	problems Problems
 	places   map[string]position // of each path: the key, or the item of a list
 	failed   map[string]bool     // paths at which something is wrong
@@ -268,7 +272,7 @@ type field struct {
 	name, doc string
 	index     int
 
-	required, scalar, blank bool
+	required, served, scalar, blank bool
 }
 
 func fieldsOf(t reflect.Type) []field {
@@ -281,8 +285,8 @@ func fieldsOf(t reflect.Type) []field {
 		name, options, _ := strings.Cut(tag, ",")
 		fields = append(fields, field{
 			name: name, doc: t.Field(i).Tag.Get("doc"), index: i,
-			required: strings.Contains(options, "required"), scalar: strings.Contains(options, "scalar"),
-			blank: strings.Contains(options, "blank"),
+			required: strings.Contains(options, "required"), served: strings.Contains(options, "served"),
+			scalar: strings.Contains(options, "scalar"), blank: strings.Contains(options, "blank"),
 		})
 	}
 	return fields
@@ -306,7 +310,7 @@ func (d *decoder) structure(n *node, path string, into reflect.Value) {
 		d.fail(path, e.at, "unknown key %s; valid: %s", named(e.key), strings.Join(Nearest(e.key, fieldNames(fields)), ", "))
 	})
 	for _, f := range fields {
-		if f.required && !seen[f.name] {
+		if (f.required || f.served && !d.guards) && !seen[f.name] {
 			d.fail(path, n.at, "the key %s is missing: %s%s", f.name, f.doc, choices(into.Field(f.index)))
 		}
 	}

@@ -133,6 +133,24 @@ const Anonymous Reads = "anonymous"
 // Method is an HTTP request method.
 type Method string
 
+// Mode is what a guard does with its decisions.
+type Mode string
+
+// The modes.
+const (
+	Enforce Mode = "enforce"
+	Observe Mode = "observe"
+)
+
+// KeyBy is who makes the operation key of a write.
+type KeyBy string
+
+// Who makes a key.
+const (
+	ByGuard  KeyBy = "guard"
+	ByCaller KeyBy = "caller"
+)
+
 // AssessorLevel is who performed an assessment.
 type AssessorLevel string
 
@@ -165,6 +183,8 @@ func (*Effect) words() []string        { return texts(record.Effects()...) }
 func (*AssessorLevel) words() []string { return []string{"self", "buyer", "third_party"} }
 func (*EvidenceScope) words() []string { return []string{"model", "batch", "item"} }
 func (*Fact) words() []string          { return texts(NoAnswer, Unreadable) }
+func (*Mode) words() []string          { return texts(Enforce, Observe) }
+func (*KeyBy) words() []string         { return texts(ByGuard, ByCaller) }
 func (*Method) words() []string {
 	return []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
 }
@@ -185,6 +205,8 @@ func (l *AssessorLevel) fromText(s string) error { return oneOf(l, s, l.words())
 func (c *EvidenceScope) fromText(s string) error { return oneOf(c, s, c.words()) }
 func (f *Fact) fromText(s string) error          { return oneOf(f, s, f.words()) }
 func (m *Method) fromText(s string) error        { return oneOf(m, s, m.words()) }
+func (m *Mode) fromText(s string) error          { return oneOf(m, s, m.words()) }
+func (k *KeyBy) fromText(s string) error         { return oneOf(k, s, k.words()) }
 
 func texts[T ~string](values ...T) []string {
 	list := make([]string, len(values))
@@ -225,6 +247,22 @@ func (s *Status) fromText(text string) error {
 		return fmt.Errorf("%s is no HTTP status; write one from 100 to 599", shown(text))
 	}
 	*s = Status(status)
+	return nil
+}
+
+// ErrorCode is the code of a JSON-RPC error.
+type ErrorCode int
+
+var errorCode = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,8})$`)
+
+func (*ErrorCode) pattern() string { return errorCode.String() }
+
+func (e *ErrorCode) fromText(text string) error {
+	code, err := strconv.Atoi(text)
+	if err != nil || !errorCode.MatchString(text) {
+		return fmt.Errorf("%s is no code of a JSON-RPC error; write a whole number, such as -32602", shown(text))
+	}
+	*e = ErrorCode(code)
 	return nil
 }
 
@@ -270,6 +308,24 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is longer than 100 years", shown(text))
 	}
 	return time.Duration(count) * unit, nil
+}
+
+// waitUnits are the names of the groups that capture a wait.
+var waitUnits = map[string]time.Duration{"seconds": time.Second, "milliseconds": time.Millisecond, "minutes": time.Minute}
+
+func (*Wait) pattern() string { return "^(seconds|milliseconds|minutes)$|" + durationPattern }
+
+func (w *Wait) fromText(text string) error {
+	if waitUnits[text] != 0 {
+		w.Group = text
+		return nil
+	}
+	length, err := parseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%w, or the group of when.text that captures it: seconds, milliseconds or minutes", err)
+	}
+	w.Fixed = Duration(length)
+	return nil
 }
 
 func (*MaxAge) pattern() string { return "^none$|" + durationPattern }

@@ -11,6 +11,7 @@ func Schema() []byte {
 	schema := schemaOf(reflect.TypeFor[Contract]())
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "Remit contract"
+	schema["anyOf"] = []any{object{"required": []string{"upstream"}}, servedSchema(reflect.TypeFor[Contract]())}
 	text, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil { // it holds only texts, lists and maps
 		panic(err)
@@ -68,6 +69,28 @@ func plainSchema(t reflect.Type) object {
 		return object{"type": "integer"}
 	}
 	return object{"type": "string", "minLength": 1}
+}
+
+// servedSchema requires what a contract without upstream requires beside.
+func servedSchema(t reflect.Type) object {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	properties, required := object{}, []string{}
+	for _, f := range fieldsOf(t) {
+		if !f.served {
+			continue
+		}
+		required = append(required, f.name)
+		if o, ok := reflect.New(t.Field(f.index).Type).Interface().(orderedReader); ok {
+			properties[f.name] = object{"additionalProperties": servedSchema(o.add("").Type())}
+		}
+	}
+	schema := object{"required": required}
+	if len(properties) > 0 {
+		schema["properties"] = properties
+	}
+	return schema
 }
 
 func structSchema(t reflect.Type) object {

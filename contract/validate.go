@@ -48,10 +48,13 @@ func (c *Contract) validate(d *decoder) {
 		v.purpose(join("purposes", purpose.Name), purpose.Name, purpose.Value)
 	}
 	v.failures("", c.Failures, nil)
-	if v.has("failures") && len(c.Tools) > 0 && !v.usesHTTP() && !v.d.failed["failures"] {
+	if v.has("failures") && len(c.Tools) > 0 && !v.has("upstream") && !v.usesHTTP() && !v.d.failed["failures"] {
 		v.fail("failures", "no tool has an http backend whose responses the rules could read; leave failures out")
 	}
 	for _, tool := range c.Tools {
+		if v.has("upstream") {
+			continue
+		}
 		v.tool(join("tools", tool.Name), tool.Name, tool.Value)
 	}
 }

@@ -303,8 +303,8 @@ func (s *service) failure(rule contract.FailureRule, stated *int64) *record.Reco
 	}
 	if r.Code == record.TempUnavailable || r.Code == record.QuotaExhausted {
 		r.RetryAfterMS = stated
-		if stated == nil && rule.Wait != 0 {
-			ms := time.Duration(rule.Wait).Milliseconds()
+		if stated == nil && rule.Wait.Fixed != 0 {
+			ms := time.Duration(rule.Wait.Fixed).Milliseconds()
 			r.RetryAfterMS = &ms
 		}
 	}
