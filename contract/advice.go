@@ -1,6 +1,11 @@
 package contract
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"remit.example/record"
+)
 
 // Advice lists what a valid contract has that is permitted and unwise, each at
 // its place, in the order of the file.
@@ -8,6 +13,11 @@ func (c *Contract) Advice() Problems {
 	a := adviser{c, &decoder{file: c.Source.Name, places: c.places, failed: map[string]bool{}}}
 	if c.places == nil { // a contract that was not read from a file has no places
 		a.d.places = map[string]position{"": {1, 1}}
+	}
+	if c.Upstream != nil {
+		a.guard()
+		a.d.problems.sort()
+		return a.d.problems
 	}
 	for _, tool := range c.Tools {
 		if n := utf8.RuneCountInString(tool.Name); n > advisedName {
@@ -31,6 +41,18 @@ type adviser struct {
 }
 
 func (a adviser) say(path, format string, args ...any) { a.d.failAt(path, format, args...) }
+
+// guard advises on writes whose intent nothing names. A pattern stands for
+// tools that nobody has looked at yet, and is left alone.
+func (a adviser) guard() {
+	for _, tool := range a.Tools {
+		effect := tool.Value.guardedEffect()
+		if strings.Contains(tool.Name, "*") || effect != record.Keyed && effect != record.Unsafe || tool.Value.Identity != nil {
+			continue
+		}
+		a.say(join("tools", tool.Name), "nothing names the intent of this write, so one with other arguments is another operation while the first is in flight or unknown; add identity: the arguments that make it, such as identity: [invoice_id]")
+	}
+}
 
 // unused advises on what is declared and never has an effect.
 func (a adviser) unused() {

@@ -294,31 +294,62 @@ func (v validator) failures(tool string, rules []FailureRule, t *Tool) {
 	for i, rule := range rules {
 		key := fmt.Sprintf(".failures[%d]", i)
 		place := strings.TrimPrefix(tool+key, ".")
-		if v.has(place+".when") && !v.has(place+".when.status") && !v.has(place+".when.fact") && !v.has(place+".when.body") {
-			v.fail(place+".when", "nothing is compared; valid: status, fact, body")
-		}
-		if rule.When.Fact != "" && (len(rule.When.Status) > 0 || len(rule.When.Body) > 0) {
-			v.fail(place+".when", "a fact stands alone: where it holds there is no response to compare")
-		}
-		if record.Code(rule.Is) == record.OK {
-			v.fail(place+".is", "OK is no failure; valid: %s and your own codes", record.InvalidArgument)
-		}
-		if rule.Field != "" && rule.Is != "" && record.Code(rule.Is) != record.InvalidArgument {
-			v.fail(place+".field", "a field is at fault only in %s", record.InvalidArgument)
-		}
+		v.rule(place, rule)
 		switch {
 		case t != nil:
 			v.argument(tool, key+".field", rule.Field, t)
 		case rule.Field != "" && !v.argumentOfSome(rule.Field):
 			v.fail(place+".field", "no tool has an argument %s; name one of theirs", named(rule.Field))
 		}
-		if rule.Wait != (Wait{}) && rule.Is != "" && record.Code(rule.Is) != record.TempUnavailable {
+		switch {
+		case rule.Wait.Group != "":
+			v.fail(place+".wait", "%s is the group of a text, which is for a guard; write a length of time, such as 2s", rule.Wait.Group)
+		case rule.Wait.Fixed != 0 && rule.Is != "" && record.Code(rule.Is) != record.TempUnavailable:
 			v.fail(place+".wait", "a wait is for %s", record.TempUnavailable)
 		}
-		for pointer := range rule.When.Body {
-			if !jsonPointer.MatchString(pointer) {
-				v.fail(join(place+".when.body", pointer), "%s is no JSON Pointer (RFC 6901); write one, such as /error/code", shown(pointer))
-			}
+	}
+}
+
+// rule checks what holds for every rule, served or guarded.
+func (v validator) rule(place string, rule FailureRule) {
+	compared := []string{"status", "fact", "body"}
+	if v.d.guards {
+		compared = append(compared, "text", "error", "meta")
+	}
+	given, broken := 0, false
+	for _, key := range compared {
+		if v.has(place + ".when." + key) {
+			given++
+		}
+		broken = broken || v.d.failed[place+".when."+key]
+	}
+	when := rule.When
+	if v.readable(place+".when") && !broken && when.empty() {
+		v.fail(place+".when", "nothing is compared; valid: %s", strings.Join(compared, ", "))
+	}
+	if when.Fact != "" && given > 1 {
+		v.fail(place+".when", "a fact stands alone: where it holds there is no response to compare")
+	}
+	if record.Code(rule.Is) == record.OK {
+		v.fail(place+".is", "OK is no failure; valid: %s and your own codes", record.InvalidArgument)
+	}
+	if rule.Field != "" && rule.Is != "" && record.Code(rule.Is) != record.InvalidArgument {
+		v.fail(place+".field", "a field is at fault only in %s", record.InvalidArgument)
+	}
+	v.pointers(place+".when.body", when.Body)
+	v.pointers(place+".when.meta", when.Meta)
+}
+
+// empty reports whether a condition compares nothing.
+func (w *When) empty() bool {
+	return len(w.Status)+len(w.Body)+len(w.Error)+len(w.Meta) == 0 && w.Fact == "" && w.Text == ""
+}
+
+// pointers checks the keys of a mapping from JSON Pointers to texts.
+func (v validator) pointers(path string, texts map[string]string) {
+	for pointer := range texts {
+		if !jsonPointer.MatchString(pointer) {
+			v.fail(join(path, pointer), "%s is no JSON Pointer (RFC 6901); write one, such as /error/code", shown(pointer))
 		}
 	}
 }

@@ -43,22 +43,22 @@ type Contract struct {
 	Remit       int               `key:"remit,required" doc:"version of the contract format: 1"`
 	Service     string            `key:"service,required" doc:"name of the service, the domain of its failure codes: lower-case letters, digits and hyphens"`
 	Description string            `key:"description" doc:"what the service is, for people"`
-	Tenant      string            `key:"tenant" doc:"whose operations the ledger of a guard keeps apart; absent: one tenant"`
+	Tenant      string            `key:"tenant,guarded" doc:"whose operations the ledger of a guard keeps apart; absent: one tenant"`
 	Upstream    *Upstream         `key:"upstream" doc:"the MCP server that a guard stands in front of; absent: the tools are served from here"`
-	Mode        Mode              `key:"mode" doc:"what a guard does with its decisions: enforce acts, observe only reports; absent: enforce"`
-	Expose      *Expose           `key:"expose" doc:"who may call over the network; absent: this machine alone"`
+	Mode        Mode              `key:"mode,guarded" doc:"what a guard does with its decisions: enforce acts, observe only reports; absent: enforce"`
+	Expose      *Expose           `key:"expose,served" doc:"who may call over the network; absent: this machine alone"`
 	Budget      *Budget           `key:"budget" doc:"executions that one task may use; absent: 3"`
-	Data        *Data             `key:"data" doc:"the data file of a catalogue"`
-	Columns     Ordered[*Column]  `key:"columns" doc:"the columns to load; one that is not named is not loaded"`
-	Evidence    *EvidenceFile     `key:"evidence" doc:"the evidence file, one record a row"`
-	Purposes    Ordered[*Purpose] `key:"purposes" doc:"what suitability can be assessed for"`
+	Data        *Data             `key:"data,served" doc:"the data file of a catalogue"`
+	Columns     Ordered[*Column]  `key:"columns,served" doc:"the columns to load; one that is not named is not loaded"`
+	Evidence    *EvidenceFile     `key:"evidence,served" doc:"the evidence file, one record a row"`
+	Purposes    Ordered[*Purpose] `key:"purposes,served" doc:"what suitability can be assessed for"`
 	Failures    []FailureRule     `key:"failures" doc:"how responses of http backends, or failures of the upstream, are read, after each tool's own; the first match wins, anything else is an unknown code"`
-	Tools       Ordered[*Tool]    `key:"tools,served" doc:"the tools to serve, by name; under upstream the tools to guard, where * stands for any characters"`
+	Tools       Ordered[*Tool]    `key:"tools,required-served" doc:"the tools to serve, by name; under upstream the tools to guard, where * stands for any characters"`
 
-	RefusalTTL   Duration `key:"refusal_ttl" doc:"how long a guard remembers that access was denied; absent: 15m"`
-	ReauthAfter  Duration `key:"reauth_after" doc:"after which a guard that cannot see credentials lets a call that lacked them through again; absent: 1m"`
-	ReplayWindow Duration `key:"replay_window" doc:"how long a guard answers an identical write with the confirmed result where it cannot know whether that was delivered; absent: 10m"`
-	Retention    Duration `key:"retention" doc:"how long arguments and results of operations are kept; absent: 720h (30 days)"`
+	RefusalTTL   Duration `key:"refusal_ttl,guarded" doc:"how long a guard remembers that access was denied; absent: 15m"`
+	ReauthAfter  Duration `key:"reauth_after,guarded" doc:"after which a guard that cannot see credentials lets a call that lacked them through again; absent: 1m"`
+	ReplayWindow Duration `key:"replay_window,guarded" doc:"how long a guard answers an identical write with the confirmed result where it cannot know whether that was delivered; absent: 10m"`
+	Retention    Duration `key:"retention,guarded" doc:"how long arguments and results of operations are kept; absent: 720h (30 days)"`
 
 	// Source is where the contract was read from.
 	Source Source
@@ -99,7 +99,7 @@ const (
 // Budget bounds the executions of one task.
 type Budget struct {
 	Executions int      `key:"executions,required" doc:"executions in all, 1 to 100"`
-	Quiet      Duration `key:"quiet" doc:"time without a call after which a task that a guard sees is over; absent: 10m"`
+	Quiet      Duration `key:"quiet,guarded" doc:"time without a call after which a task that a guard sees is over; absent: 10m"`
 }
 
 // Data names the data file of a catalogue.
@@ -208,29 +208,28 @@ type Criterion struct {
 
 // Tool is one tool, served or guarded.
 type Tool struct {
-	Promise     Promise          `key:"promise,served" doc:"what kind of answer a served tool gives"`
-	Description string           `key:"description" doc:"what is returned, for agents and people, at most 500 characters; absent: made from the contract"`
+	Promise     Promise          `key:"promise,required,served" doc:"what kind of answer a served tool gives"`
+	Description string           `key:"description,served" doc:"what is returned, for agents and people, at most 500 characters; absent: made from the contract"`
 	Effect      Effect           `key:"effect" doc:"whether repeating is safe; tools over the catalogue are read, others unsafe unless they say so"`
-	Format      AnswerFormat     `key:"format" doc:"answer format of a tool over the catalogue; absent: catalogue-v2"`
-	Record      RecordFormat     `key:"record" doc:"form of the failure record; absent: recovery-v2"`
-	Filters     Ordered[*Filter] `key:"filters" doc:"how columns may be filtered"`
-	Preferences []string         `key:"preferences" doc:"preferences that may be asked for; absent: all that the columns declare"`
-	Unknown     UnknownPolicy    `key:"unknown" doc:"what becomes of an unknown value in an order; absent: last"`
-	By          string           `key:"by" doc:"column that a lookup finds a row by: the id column"`
-	Purposes    []string         `key:"purposes" doc:"purposes that the tool answers; absent: all"`
-	Input       Ordered[*Input]  `key:"input" doc:"arguments of a tool with a backend"`
-	Answer      Ordered[*Output] `key:"answer" doc:"members of the answer of a tool with a backend"`
-	Backend     *Backend         `key:"backend" doc:"where the answer comes from; absent: the catalogue"`
+	Format      AnswerFormat     `key:"format,served" doc:"answer format of a tool over the catalogue; absent: catalogue-v2"`
+	Record      RecordFormat     `key:"record,served" doc:"form of the failure record; absent: recovery-v2"`
+	Filters     Ordered[*Filter] `key:"filters,served" doc:"how columns may be filtered"`
+	Preferences []string         `key:"preferences,served" doc:"preferences that may be asked for; absent: all that the columns declare"`
+	Unknown     UnknownPolicy    `key:"unknown,served" doc:"what becomes of an unknown value in an order; absent: last"`
+	By          string           `key:"by,served" doc:"column that a lookup finds a row by: the id column"`
+	Purposes    []string         `key:"purposes,served" doc:"purposes that the tool answers; absent: all"`
+	Input       Ordered[*Input]  `key:"input,served" doc:"arguments of a tool with a backend"`
+	Answer      Ordered[*Output] `key:"answer,served" doc:"members of the answer of a tool with a backend"`
+	Backend     *Backend         `key:"backend,served" doc:"where the answer comes from; absent: the catalogue"`
 	Failures    []FailureRule    `key:"failures" doc:"how the responses of an http backend, or the failures of a guarded tool, are read; the first match wins, anything else is an unknown code"`
 
-	// Of a guarded tool alone.
-	Mode     Mode         `key:"mode" doc:"what a guard does with its decisions on this tool; absent: as the contract says"`
-	Timeout  Duration     `key:"timeout" doc:"longest time for one execution of a guarded tool; absent: none of the guard's own"`
-	Absorb   bool         `key:"absorb" doc:"whether the guard itself waits and repeats, within the budget; for reads alone"`
-	Rate     *Rate        `key:"rate" doc:"executions permitted to the tenant, such as 30/min; absent: any number"`
-	Key      *KeyArgument `key:"key" doc:"the argument that carries the operation key; for effect: keyed"`
-	Identity []string     `key:"identity" doc:"arguments that make the intent of a write: the same ones name the same operation"`
-	Status   *StatusCheck `key:"status" doc:"the read that tells what became of a write"`
+	Mode     Mode         `key:"mode,guarded" doc:"what a guard does with its decisions on this tool; absent: as the contract says"`
+	Timeout  Duration     `key:"timeout,guarded" doc:"longest time for one execution of a guarded tool; absent: none of the guard's own"`
+	Absorb   bool         `key:"absorb,guarded" doc:"whether the guard itself waits and repeats, within the budget; for reads alone"`
+	Rate     *Rate        `key:"rate,guarded" doc:"executions permitted to the tenant, such as 30/min; absent: any number"`
+	Key      *KeyArgument `key:"key,guarded" doc:"the argument that carries the operation key; for effect: keyed"`
+	Identity []string     `key:"identity,guarded" doc:"arguments that make the intent of a write: the same ones name the same operation"`
+	Status   *StatusCheck `key:"status,guarded" doc:"the read that tells what became of a write"`
 }
 
 // KeyArgument is the argument that carries the operation key.
@@ -301,12 +300,12 @@ type HTTP struct {
 // failure.
 type FailureRule struct {
 	When    When     `key:"when,required" doc:"what the response must be"`
-	Effects []Effect `key:"effects" doc:"the effects of the guarded tools that the rule is for; absent: all"`
+	Effects []Effect `key:"effects,guarded" doc:"the effects of the guarded tools that the rule is for; absent: all"`
 	Is      Code     `key:"is,required" doc:"the code that it is read as"`
 	Field   string   `key:"field" doc:"the argument at fault, for INVALID_ARGUMENT"`
-	Wait    Wait     `key:"wait" doc:"wait before a repetition where the response states none, for TEMP_UNAVAILABLE; or the group of when.text that captures it, by its unit: seconds, milliseconds, minutes"`
+	Wait    Wait     `key:"wait" doc:"wait before a repetition where the response states none, for TEMP_UNAVAILABLE; under upstream for QUOTA_EXHAUSTED too, and then also the group of when.text that captures it, named by its unit: seconds, milliseconds, minutes"`
 	Text    string   `key:"message" doc:"sentence for people; absent: one made from the code"`
-	Sample  string   `key:"sample" doc:"a failure that when.text must match, to the letter"`
+	Sample  string   `key:"sample,guarded" doc:"a failure that when.text must match, to the letter"`
 
 	pattern *regexp.Regexp // of When.Text
 }
@@ -316,9 +315,9 @@ type When struct {
 	Status []Status          `key:"status,scalar" doc:"HTTP status, one or a list"`
 	Fact   Fact              `key:"fact" doc:"no_answer: the connection failed or the time ran out; unreadable: the answer does not fit the contract"`
 	Body   map[string]string `key:"body" doc:"JSON Pointers into the response body and the texts that they must have; of a guarded tool into structuredContent, or content[0].text read as JSON"`
-	Text   string            `key:"text" doc:"RE2 regular expression from ^ to $ that the whole text of the failure matches, of a guarded tool"`
-	Error  []ErrorCode       `key:"error,scalar" doc:"code of a JSON-RPC error, one or a list, of a guarded tool"`
-	Meta   map[string]string `key:"meta" doc:"JSON Pointers into the _meta of the result and the texts that they must have, of a guarded tool"`
+	Text   string            `key:"text,guarded" doc:"RE2 regular expression from ^ to $ that the whole text of the failure matches, of a guarded tool"`
+	Error  []ErrorCode       `key:"error,scalar,guarded" doc:"code of a JSON-RPC error, one or a list, of a guarded tool"`
+	Meta   map[string]string `key:"meta,guarded" doc:"JSON Pointers into the _meta of the result and the texts that they must have, of a guarded tool"`
 }
 
 // Wait is a length of time, or the name of the group of a text that captures

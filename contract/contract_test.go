@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-var examples = []string{lamps, parcels}
+var examples = []string{lamps, parcels, charges}
 
 func mustParse(t testing.TB, name, text string) *Contract {
 	t.Helper()
@@ -245,6 +245,7 @@ func TestAdvice(t *testing.T) {
 		{lamps, []edit{{"  assess_lamp_suitability: {promise: assess_suitability, filters: {price: [min, max]}, purposes: [colour_matching]}\n", ""}}},
 		{lamps, []edit{{"  sku:    {id: true}\n", "  sku:    {id: true}\n  colour: {type: text}\n"}}},
 		{parcels, []edit{{"  try_delivery:", manyTools() + "  try_delivery:"}}},
+		{charges, []edit{{", identity: [invoice_id], status", ", status"}, {", identity: [invoice_id, email]}", "}\n  set_address: {effect: idempotent}\n  cancel_a_subscription_at_its_end: {}"}}},
 	} {
 		text := apply(t, example(t, c.file), c.edits...)
 		for _, advice := range mustParse(t, c.file, text).Advice() {

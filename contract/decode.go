@@ -46,9 +46,10 @@ func Parse(name string, data []byte) (*Contract, error) {
 //
 //	key:"name,required,served,scalar,blank" doc:"what it is"
 //
-// where served requires the key unless the contract guards an upstream, scalar
-// lets one value stand for a list of one, and blank lets a text be white space
-// alone.
+// where scalar lets one value stand for a list of one, and blank lets a text be
+// white space alone. A contract that guards an upstream does not have the keys
+// marked served, and any other does not have those marked guarded; one marked
+// required-served is required of the others alone.
 type decoder struct {
 	file     string
 	guards   bool // whether the contract has the key upstream
@@ -272,7 +273,17 @@ type field struct {
 	name, doc string
 	index     int
 
-	required, served, scalar, blank bool
+	required, scalar, blank bool
+	served, guarded         bool // in contracts without upstream alone, in those with it
+	requiredServed          bool
+}
+
+// in reports whether contracts of a kind have the key.
+func (f field) in(guards bool) bool { return !f.guarded && !f.served || f.guarded == guards }
+
+// needed reports whether contracts of a kind must have the key.
+func (f field) needed(guards bool) bool {
+	return f.required && f.in(guards) || f.requiredServed && !guards
 }
 
 func fieldsOf(t reflect.Type) []field {
@@ -282,11 +293,12 @@ func fieldsOf(t reflect.Type) []field {
 		if !ok {
 			continue
 		}
-		name, options, _ := strings.Cut(tag, ",")
+		options := strings.Split(tag, ",")
+		has := func(option string) bool { return slices.Contains(options[1:], option) }
 		fields = append(fields, field{
-			name: name, doc: t.Field(i).Tag.Get("doc"), index: i,
-			required: strings.Contains(options, "required"), served: strings.Contains(options, "served"),
-			scalar: strings.Contains(options, "scalar"), blank: strings.Contains(options, "blank"),
+			name: options[0], doc: t.Field(i).Tag.Get("doc"), index: i,
+			required: has("required"), scalar: has("scalar"), blank: has("blank"),
+			served: has("served"), guarded: has("guarded"), requiredServed: has("required-served"),
 		})
 	}
 	return fields
@@ -294,23 +306,31 @@ func fieldsOf(t reflect.Type) []field {
 
 func (d *decoder) structure(n *node, path string, into reflect.Value) {
 	fields := fieldsOf(into.Type())
+	valid := fieldNames(slices.DeleteFunc(slices.Clone(fields), func(f field) bool { return !f.in(d.guards) }))
 	if n.kind != mapKind {
-		d.wrongKind(n, path, "a mapping with keys among: "+strings.Join(fieldNames(fields), ", "))
+		d.wrongKind(n, path, "a mapping with keys among: "+strings.Join(valid, ", "))
 		return
 	}
 	seen := map[string]bool{}
 	d.entries(n, path, func(e entry, path string) {
 		seen[e.key] = true
 		for _, f := range fields {
-			if f.name == e.key {
+			switch {
+			case f.name != e.key:
+				continue
+			case f.in(d.guards):
 				d.member(e.value, path, f, into.Field(f.index))
-				return
+			case f.guarded:
+				d.fail(path, e.at, "%s is for a guard, and this contract has no upstream that it would stand in front of; add upstream, or leave %s out", f.name, f.name)
+			default:
+				d.fail(path, e.at, "the upstream serves the tools, and a contract that guards them has no %s here; valid: %s", f.name, strings.Join(valid, ", "))
 			}
+			return
 		}
-		d.fail(path, e.at, "unknown key %s; valid: %s", named(e.key), strings.Join(Nearest(e.key, fieldNames(fields)), ", "))
+		d.fail(path, e.at, "unknown key %s; valid: %s", named(e.key), strings.Join(Nearest(e.key, valid), ", "))
 	})
 	for _, f := range fields {
-		if (f.required || f.served && !d.guards) && !seen[f.name] {
+		if f.needed(d.guards) && !seen[f.name] {
 			d.fail(path, n.at, "the key %s is missing: %s%s", f.name, f.doc, choices(into.Field(f.index)))
 		}
 	}

@@ -78,7 +78,7 @@ func servedSchema(t reflect.Type) object {
 	}
 	properties, required := object{}, []string{}
 	for _, f := range fieldsOf(t) {
-		if !f.served {
+		if f.needed(true) || !f.needed(false) {
 			continue
 		}
 		required = append(required, f.name)
@@ -102,7 +102,7 @@ func structSchema(t reflect.Type) object {
 		}
 		schema["description"] = f.doc
 		properties[f.name] = schema
-		if f.required {
+		if f.needed(true) {
 			required = append(required, f.name)
 		}
 	}

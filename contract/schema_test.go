@@ -101,7 +101,7 @@ func TestSchemaRefuses(t *testing.T) {
 	for _, name := range []string{
 		"an unknown key", "required keys of a contract", "a number for a text", "a text for a number", "a text for a list",
 		"a text for a mapping", "words", "durations", "rates", "codes", "statuses", "a list for columns", "yes for true", "an empty delimiter",
-		"a document that is no mapping", "half a plot", "an axis of nothing",
+		"a document that is no mapping", "half a plot", "an axis of nothing", "words of a guard", "a key without an argument", "a key of a guard that is unknown",
 	} {
 		found := false
 		for _, c := range problemCases {

@@ -38,6 +38,10 @@ type validator struct {
 func (c *Contract) validate(d *decoder) {
 	v := validator{c, d}
 	v.service()
+	if d.guards {
+		v.guard()
+		return
+	}
 	v.expose()
 	v.data()
 	for _, column := range c.Columns {
@@ -48,13 +52,10 @@ func (c *Contract) validate(d *decoder) {
 		v.purpose(join("purposes", purpose.Name), purpose.Name, purpose.Value)
 	}
 	v.failures("", c.Failures, nil)
-	if v.has("failures") && len(c.Tools) > 0 && !v.has("upstream") && !v.usesHTTP() && !v.d.failed["failures"] {
+	if v.has("failures") && len(c.Tools) > 0 && !v.usesHTTP() && !v.d.failed["failures"] {
 		v.fail("failures", "no tool has an http backend whose responses the rules could read; leave failures out")
 	}
 	for _, tool := range c.Tools {
-		if v.has("upstream") {
-			continue
-		}
 		v.tool(join("tools", tool.Name), tool.Name, tool.Value)
 	}
 }
@@ -75,7 +76,7 @@ func (v validator) service() {
 	if v.Service != "" && !serviceName.MatchString(v.Service) {
 		v.fail("service", "%s is no service name; use up to 64 lower-case letters, digits and hyphens, such as lamp-shop", shown(v.Service))
 	}
-	if v.readable("tools") && len(v.Tools) == 0 {
+	if v.readable("tools") && len(v.Tools) == 0 && !v.d.guards {
 		v.fail("tools", "no tool is declared; name at least one")
 	}
 	if v.readable("budget.executions") && (v.Budget.Executions < 1 || v.Budget.Executions > 100) {

@@ -30,8 +30,12 @@ type Backing struct {
 }
 
 // Bind makes the tools of a valid contract, in its order. An error says which
-// file, row or environment variable is at fault.
+// file, row or environment variable is at fault, or that the contract guards
+// the tools of another server.
 func Bind(c *contract.Contract, backing Backing) ([]*Tool, error) {
+	if c.Upstream != nil {
+		return nil, fmt.Errorf("%s: the contract guards the tools of its upstream and serves none; run: remit guard --contract %s", c.Source.Name, c.Source.Name)
+	}
 	var tools []*Tool
 	for _, entry := range c.Tools {
 		t, err := bind(c, entry.Name, entry.Value, backing)

@@ -139,6 +139,9 @@ func validate(name string) (*review, error) {
 	}
 	r.Advice = append(r.Advice, findings(c.Advice())...)
 	r.adviseVariables(c)
+	if c.Upstream != nil {
+		return r, nil // it names no files, and serves no tools
+	}
 	if missing := missingFiles(p, c); missing != nil {
 		r.add(missing)
 	} else {
@@ -213,6 +216,21 @@ func bound(p place, c *contract.Contract) ([]*tool.Tool, *catalogue.Source, erro
 
 // adviseVariables names the environment variables that serving would miss.
 func (r *review) adviseVariables(c *contract.Contract) {
+	advise := func(path string, texts []string, before string) {
+		var missing []string
+		for _, match := range contract.Variable.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
+			if _, set := os.LookupEnv(match[1]); !set && !slices.Contains(missing, match[1]) {
+				missing = append(missing, match[1])
+			}
+		}
+		if len(missing) > 0 {
+			slices.Sort(missing)
+			r.Advice = append(r.Advice, findings(c.Problem(path, "set before %s, which needs it: the environment variable %s", before, strings.Join(missing, ", ")))...)
+		}
+	}
+	if u := c.Upstream; u != nil {
+		advise("upstream", append(slices.Clone(u.Stdio), u.URL), "guarding")
+	}
 	for _, t := range c.Tools {
 		if t.Value.Backend == nil || t.Value.Backend.HTTP == nil {
 			continue
@@ -222,17 +240,7 @@ func (r *review) adviseVariables(c *contract.Contract) {
 		for _, value := range h.Headers {
 			texts = append(texts, value)
 		}
-		var missing []string
-		for _, match := range contract.Variable.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
-			if _, set := os.LookupEnv(match[1]); !set && !slices.Contains(missing, match[1]) {
-				missing = append(missing, match[1])
-			}
-		}
-		if len(missing) > 0 {
-			slices.Sort(missing)
-			r.Advice = append(r.Advice, findings(c.Problem("tools."+t.Name+".backend.http",
-				"set before serving, which needs it: the environment variable %s", strings.Join(missing, ", ")))...)
-		}
+		advise("tools."+t.Name+".backend.http", texts, "serving")
 	}
 }
 
