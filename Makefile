@@ -64,6 +64,9 @@ needed: # what the tests run besides Go; root on Debian gets it installed
 		fi; \
 		echo "$$program is missing: install it (Debian: apt-get install $$program)"; exit 1; \
 	done
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq postgresql >/dev/null; } || { \
+		echo "PostgreSQL (initdb) is missing: install it (Debian: apt-get install postgresql)"; exit 1; }
 
 # What tests run on Node.js: clients that are not ours, and the TypeScript
 # compiler. They need Node.js 22, which comes as a package too.

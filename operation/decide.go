@@ -244,3 +244,17 @@ func (f Filter) Selects(o Operation) bool {
 		(f.Upstream == "" || f.Upstream == o.Upstream) && (f.Tool == "" || f.Tool == o.Tool) &&
 		(len(f.States) == 0 || slices.Contains(f.States, o.State))
 }
+
+// From is the state from which the outcome moves an operation. There is none
+// for an outcome that no operation may have, or that is nobody's to give.
+func (o Outcome) From() (from State, exists bool) {
+	if o.By == ByExpiry || o.By == byClaim || (o.By == ByOperator && strings.TrimSpace(o.Reason) == "") {
+		return none, false
+	}
+	for _, m := range moves {
+		if m.by == o.By && slices.Contains(m.to, o.State) {
+			return m.from, true
+		}
+	}
+	return none, false
+}

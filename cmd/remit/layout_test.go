@@ -25,6 +25,8 @@ var layout = map[string][]string{
 	"catalogue":          {"contract", "record"},
 	"catalogue/snapshot": {"catalogue"},
 	"operation":          {"record"},
+	"store/pgtest":       {},
+	"store/postgres":     {"operation", "record"},
 	"store/sqlite":       {"operation", "record"},
 	"store/storetest":    {"operation", "record"},
 	"tool":               {"contract", "record", "recovery", "catalogue"},
@@ -49,7 +51,7 @@ var layout = map[string][]string{
 
 // forTests are rooms that only the tests of the rooms below them may import
 // besides.
-var forTests = map[string]string{"wire/wiretest": "wire", "store/storetest": "store"}
+var forTests = map[string]string{"wire/wiretest": "wire", "store/storetest": "store", "store/pgtest": "store"}
 
 // standardOnly names the rooms that import nothing but the standard library
 // and ours.
