@@ -141,6 +141,30 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
+// TestConnections: who waits for the disk, and who does not.
+func TestConnections(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "guard.db"))
+	for _, c := range []struct {
+		name   string
+		db     *sql.DB
+		pragma string
+		want   string
+	}{
+		{"write", s.write, "synchronous", "2"},
+		{"write", s.write, "journal_mode", "wal"},
+		{"write", s.write, "secure_delete", "1"},
+		{"relaxed", s.relaxed, "synchronous", "1"},
+		{"relaxed", s.relaxed, "journal_mode", "wal"},
+		{"read", s.read, "query_only", "1"},
+		{"read", s.read, "busy_timeout", "10000"},
+	} {
+		var got string
+		if err := c.db.QueryRow("PRAGMA " + c.pragma).Scan(&got); err != nil || got != c.want {
+			t.Errorf("%s of %s is %s, %v; valid: %s", c.pragma, c.name, got, err, c.want)
+		}
+	}
+}
+
 // TestClaimsUseIndexes: no query of a claim grows with the number of operations.
 func TestClaimsUseIndexes(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "guard.db"))
@@ -274,6 +298,9 @@ func BenchmarkClaimSettle(b *testing.B) {
 			}
 			defer s.Close()
 			fill(b, s, before)
+			if _, err := s.write.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+				b.Fatal(err)
+			}
 			n := 0
 			for b.Loop() {
 				n++

@@ -29,7 +29,7 @@ func besideModel(s *suite) {
 		if random.IntN(8) == 0 {
 			target.Fence += random.Int64N(3) - 1
 		}
-		call := func(store operation.Store) (any, error) { panic("no call") }
+		var call func(operation.Store) (any, error)
 		what := ""
 		switch n := random.IntN(20); {
 		case n < 9:
