@@ -48,7 +48,7 @@ func Classify(err error, effect record.Effect) *record.Record {
 		return failure
 	}
 	switch {
-	case beforeSent(err):
+	case Unsent(err):
 		return &record.Record{Code: record.TempUnavailable, Message: err.Error(), WaitKind: record.Outage, Outcome: notApplied(effect)}
 	case answerLost(err):
 		return lost(effect, err)
@@ -59,11 +59,12 @@ func Classify(err error, effect record.Effect) *record.Record {
 // settled reports whether an error says what became of the execution.
 func settled(err error) bool {
 	failure, ok := errors.AsType[*record.Record](err)
-	return ok && failure != nil || beforeSent(err)
+	return ok && failure != nil || Unsent(err)
 }
 
-// beforeSent reports whether the request of err cannot have left.
-func beforeSent(err error) bool {
+// Unsent reports whether err says that its request cannot have left, so that
+// nothing was executed.
+func Unsent(err error) bool {
 	if _, ok := errors.AsType[*notSent](err); ok {
 		return true
 	}

@@ -148,12 +148,12 @@ func (e *exchange) execute(ctx context.Context, req *http.Request) (*http.Respon
 			return nil, fmt.Errorf("recovery: a changed request's body has at most %d bytes", e.limit)
 		}
 	}
-	var trace sent
+	var trace Sent
 	_, speaks := e.base.(*http.Transport)
 	trace.traced.Store(speaks)
-	resp, err := e.base.RoundTrip(e.outgoing(trace.watch(ctx), req))
+	resp, err := e.base.RoundTrip(e.outgoing(trace.Watch(ctx), req))
 	if err != nil {
-		return nil, trace.mark(err)
+		return nil, trace.Mark(err)
 	}
 	if resp.StatusCode < http.StatusBadRequest {
 		return resp, nil
@@ -230,11 +230,12 @@ func discard(resp *http.Response) {
 	}
 }
 
-// sent watches whether a request has left. A base that does not speak
-// httptrace is taken to have sent it.
-type sent struct{ traced, left atomic.Bool }
+// Sent watches whether the request of one attempt has left. A transport that
+// does not speak httptrace is taken to have sent it. Its zero value is ready.
+type Sent struct{ traced, left atomic.Bool }
 
-func (s *sent) watch(ctx context.Context) context.Context {
+// Watch is a context for the attempt's request.
+func (s *Sent) Watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn:              func(string) { s.traced.Store(true) },
 		WroteHeaders:         func() { s.left.Store(true) },
@@ -242,8 +243,9 @@ func (s *sent) watch(ctx context.Context) context.Context {
 	})
 }
 
-// mark says of an attempt's error whether its request had left.
-func (s *sent) mark(err error) error {
+// Mark says of the attempt's error whether its request had left: it is
+// [NotSent] where it had not, and for [Classify] a lost answer where it may have.
+func (s *Sent) Mark(err error) error {
 	if s.traced.Load() && !s.left.Load() {
 		return NotSent(err)
 	}

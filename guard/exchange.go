@@ -1,0 +1,423 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"remit.example/operation"
+	"remit.example/record"
+	"remit.example/recovery"
+)
+
+// Exec sends one request upstream and returns its response. The request has
+// the caller's id, or one of the guard's own; the response has the same. An
+// error says that no response came; see [recovery.NotSent].
+type Exec func(ctx context.Context, request []byte) (Response, error)
+
+// Reply is the answer to a call.
+type Reply struct {
+	// Own says that the guard made the answer: Message is all there is of it.
+	Own      bool
+	Message  []byte   // the response, as the caller gets it; nil: Response is passed as it is
+	Response Response // of the upstream
+	// Gone says that the caller gave up: nobody reads the answer.
+	Gone      bool
+	delivered func(operation.Delivery)
+}
+
+// Done says whether the answer reached the caller, as far as the proxy can
+// tell. It must be called once.
+func (r *Reply) Done(delivered bool) {
+	switch {
+	case r.delivered == nil:
+	case delivered:
+		r.delivered(operation.Delivered)
+	default:
+		r.delivered(operation.Undelivered)
+	}
+}
+
+// exchange is one call under way.
+type exchange struct {
+	guard     *Guard
+	caller    Caller
+	call      *call
+	plan      *plan
+	listed    *listed
+	exec      Exec
+	principal *principal
+	began     time.Time
+
+	task *task // as far as it is known
+	id   string
+	used int // executions of the task, this call's included
+}
+
+// Call answers one tools/call.
+func (g *Guard) Call(ctx context.Context, caller Caller, s *Session, m *Message, exec Exec) *Reply {
+	c, err := readCall(m)
+	if err != nil {
+		return &Reply{Own: true, Message: protocolError(m.ID, invalidParams, err.Error())}
+	}
+	l := s.tool(c.tool)
+	x := &exchange{guard: g, caller: caller, call: c, listed: l, exec: exec, principal: g.memory.of(caller.Principal), began: g.clock.Now()}
+	if c.tool == StatusTool && l == nil && g.offersStatus() {
+		return x.status(ctx)
+	}
+	h := hints{}
+	if l != nil {
+		h = l.hints
+	}
+	x.plan = g.planFor(c.tool, h)
+	refusal, from := x.refusal()
+	switch {
+	case x.plan.observe:
+		return x.observe(ctx, refusal, from)
+	case refusal != nil:
+		return x.answer(refusal, from)
+	case x.plan.writes():
+		return x.write(ctx)
+	}
+	return x.read(ctx)
+}
+
+// key is the call as it is remembered.
+func (x *exchange) key() callKey { return callKey{x.call.tool, x.call.digest} }
+
+// taskKey is where the call's task lives.
+func (x *exchange) taskKey() taskKey {
+	if x.call.task != "" {
+		return taskKey{tool: x.call.tool, name: x.call.task}
+	}
+	return taskKey{connection: x.caller.Connection, tool: x.call.tool}
+}
+
+// taskID names the task in decisions.
+func (x *exchange) taskID() string {
+	switch {
+	case x.call.task != "":
+		return x.call.task
+	case x.task != nil:
+		return x.task.id
+	}
+	if x.id == "" {
+		x.id = fmt.Sprintf("t%d", x.guard.tasks.Add(1))
+	}
+	return x.id
+}
+
+// schema is the digest of the tool's schema as far as it is known.
+func (x *exchange) schema() Digest {
+	if x.listed == nil {
+		return Digest{}
+	}
+	return x.listed.digest
+}
+
+// refusal is the failure that keeps the call from being executed, and whose
+// word it is; nil where nothing does.
+func (x *exchange) refusal() (*record.Record, From) {
+	ownKey := ""
+	if x.plan.guardKeyed() {
+		ownKey = x.plan.key.Argument
+	}
+	if fields := x.listed.refused(x.call.arguments, ownKey); len(fields) > 0 {
+		return x.fill(invalid(fields)), FromValidation
+	}
+	if x.call.continues {
+		return nil, FromTool
+	}
+	now := x.guard.clock.Now()
+	p := x.principal
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	corrections := x.guard.options.Contract != nil
+	x.task = p.taskOf(x.taskKey(), x.call, corrections, now, x.guard.limits.quiet)
+	if x.task != nil {
+		x.used = x.task.executions
+	}
+	if held, ok := p.recall(x.key(), now, x.caller.Credentials, x.schema(), x.forgotten); ok {
+		return x.remembered(held, now), FromMemory
+	}
+	if x.task != nil && x.task.executions >= x.guard.limits.executions {
+		p.released(x.key())
+		return x.spent(now), FromMemory
+	}
+	if wait := x.throttled(now); wait > 0 {
+		p.released(x.key())
+		return x.fill(&record.Record{
+			Code: record.TempUnavailable, WaitKind: record.Throttle, RetryAfterMS: new(ceilMS(wait)), Outcome: x.notApplied(),
+			Message: "The rate that the contract permits is used up; nothing was sent.",
+		}), FromMemory
+	}
+	return nil, FromTool
+}
+
+// notApplied is the outcome of a call that was not sent.
+func (x *exchange) notApplied() record.Outcome {
+	if !x.plan.writes() {
+		return ""
+	}
+	return record.NotApplied
+}
+
+// forgotten is up to when an operator let refusals be forgotten.
+func (x *exchange) forgotten() time.Time {
+	if x.guard.options.Store == nil {
+		return time.Time{}
+	}
+	at, err := x.guard.options.Store.Forgotten(context.Background(), x.guard.options.Upstream, x.call.tool)
+	if err != nil {
+		return time.Time{} // what cannot be read forgets nothing
+	}
+	return at
+}
+
+// throttled is how long the rate of the tool's tenant lets nothing through; 0
+// where it lets this call through.
+func (x *exchange) throttled(now time.Time) time.Duration {
+	if x.plan.bucket == nil {
+		return 0
+	}
+	reservation := x.plan.bucket.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait > 0 {
+		reservation.CancelAt(now)
+	}
+	return wait
+}
+
+// remembered is what a refusal answers now: itself, with its age and when
+// asking again will execute.
+func (x *exchange) remembered(held refusal, now time.Time) *record.Record {
+	r := *held.record
+	r.Replayed = true
+	if r.Outcome != "" {
+		r.Outcome = x.notApplied()
+	}
+	if !held.until.IsZero() && waits(r.Code) {
+		r.RetryAfterMS = new(max(0, ceilMS(held.until.Sub(now))))
+	}
+	r.Message = fmt.Sprintf("%s (Remembered for %s; nothing was sent. %s)", r.Message, lengthOf(now.Sub(held.at)), whenAgain(held, now))
+	return x.fill(&r)
+}
+
+// whenAgain says what makes the same call execute again.
+func whenAgain(held refusal, now time.Time) string {
+	e := endsOf(held.record.Code)
+	switch {
+	case held.probing:
+		return "The same call is being executed; ask again for its answer."
+	case !held.until.IsZero() && e.write:
+		return fmt.Sprintf("Asking again executes after %s, or once something that you change has succeeded.", lengthOf(held.until.Sub(now)))
+	case !held.until.IsZero():
+		return fmt.Sprintf("Asking again executes after %s.", lengthOf(held.until.Sub(now)))
+	case e.credentials:
+		return "Asking again executes with other credentials."
+	}
+	return "Asking again executes with other arguments."
+}
+
+// spent is the failure of a task that has used its executions.
+func (x *exchange) spent(now time.Time) *record.Record {
+	r := *x.task.failure
+	r.Replayed = true
+	if r.Outcome != "" {
+		r.Outcome = x.notApplied()
+	}
+	over := x.task.last.Add(x.guard.limits.quiet)
+	r.Message = fmt.Sprintf("%s (The task has used its %d executions; nothing was sent. Asking again executes after %s.)", r.Message, x.guard.limits.executions, lengthOf(over.Sub(now)))
+	return x.fill(&r)
+}
+
+// lengthOf is a length of time for people.
+func lengthOf(d time.Duration) string {
+	switch d = max(0, d); {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int64((d+time.Second-1)/time.Second))
+	}
+	return fmt.Sprintf("%d min", int64((d+time.Minute-1)/time.Minute))
+}
+
+// fill completes a failure as the contract's policy reads it.
+func (x *exchange) fill(r *record.Record) *record.Record {
+	r.Contract, r.Domain = record.V2, x.guard.service
+	r.Budget = new(record.NewBudget(x.guard.limits.executions, x.used))
+	recovery.V2.Fill(r, x.plan.effect)
+	return r
+}
+
+// read executes a tool without effect, and again as the contract permits.
+func (x *exchange) read(ctx context.Context) *Reply {
+	patience, cancel := context.WithCancel(ctx)
+	defer cancel()
+	request := x.call.message.Raw
+	deadline := x.guard.clock.Now().Add(defaultAbsorb)
+	for {
+		response, r := x.execute(patience, request)
+		if ctx.Err() != nil {
+			x.released()
+			return &Reply{Gone: true}
+		}
+		failure := x.settle(r)
+		wait := absorbable(x.plan, failure)
+		if wait <= 0 || x.guard.clock.Now().Add(wait).After(deadline) {
+			return x.pass(response, r, failure)
+		}
+		x.decide(Decision{From: FromTool, Execution: x.used}.failed(failure))
+		if x.guard.clock.Wait(ctx, wait) != nil {
+			return &Reply{Gone: true}
+		}
+		request = x.call.message.WithID(jsontext.Value(`"` + newID("remit-", x.guard.clock.Now()) + `"`))
+	}
+}
+
+// absorbable is the wait after which the guard itself repeats a read; 0 where
+// it does not.
+func absorbable(p *plan, failure *record.Record) time.Duration {
+	if !p.absorb || failure == nil || failure.Code != record.TempUnavailable || !failure.Retryable() || failure.RetryAfterMS == nil {
+		return 0
+	}
+	return time.Duration(max(1, min(*failure.RetryAfterMS, defaultAbsorb.Milliseconds()+1))) * time.Millisecond
+}
+
+// execute sends a request once and reads its response.
+func (x *exchange) execute(ctx context.Context, request []byte) (Response, reading) {
+	if x.plan.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, x.plan.timeout)
+		defer cancel()
+	}
+	response, err := x.exec(ctx, request)
+	if err != nil {
+		return Response{}, reading{failure: x.plan.lost(err, noAnswer), unsent: recovery.Unsent(err)}
+	}
+	return response, x.plan.read(response, x.guard.clock.Now())
+}
+
+// settle notes what an execution came to; it completes the failure.
+func (x *exchange) settle(r reading) *record.Record {
+	now := x.guard.clock.Now()
+	p := x.principal
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !r.unsent && !r.apart {
+		x.used++
+	}
+	switch {
+	case r.failure == nil && r.asks:
+		p.released(x.key())
+		return nil
+	case r.failure == nil:
+		p.succeeded(x.key(), x.plan.effect == record.Read)
+		p.ended(x.taskKey(), x.task)
+		return nil
+	}
+	failure := x.fill(r.failure)
+	if r.apart {
+		p.released(x.key())
+		return failure
+	}
+	if !r.unsent {
+		id := x.taskID()
+		x.task = p.failed(x.taskKey(), x.task, x.call, failure, now, x.guard.limits.quiet)
+		x.task.id = id
+		if recovery.V2.Rule(failure.Code, x.plan.effect).Next == record.Stop {
+			p.ended(x.taskKey(), x.task)
+		}
+	}
+	if !x.inLedger(failure) {
+		p.remember(x.key(), failure, now, x.caller.Credentials, x.schema(), x.guard.limits)
+	} else {
+		delete(p.refusals, x.key())
+	}
+	return failure
+}
+
+// inLedger reports whether the ledger, and not the memory, says what becomes
+// of the same call: where a write's outcome is unknown.
+func (x *exchange) inLedger(failure *record.Record) bool {
+	return x.plan.writes() && !x.plan.observe && (failure.Code == record.OutcomeUnknown || failure.Code == record.InProgress)
+}
+
+// released says that the call ended without a word on what it asked.
+func (x *exchange) released() {
+	x.principal.mu.Lock()
+	defer x.principal.mu.Unlock()
+	x.principal.released(x.key())
+}
+
+// pass is the upstream's response as the caller gets it: where it is a
+// failure, with its record.
+func (x *exchange) pass(response Response, r reading, failure *record.Record) *Reply {
+	d := Decision{From: FromTool, Execution: x.used, Asks: r.asks}
+	if failure == nil {
+		x.decide(d)
+		return x.passed(response, nil)
+	}
+	if r.unsent || r.apart {
+		d.Execution = 0
+	}
+	x.decide(d.failed(failure))
+	if response.Message == nil && response.Status == 0 {
+		return &Reply{Own: true, Message: x.failureMessage(failure)}
+	}
+	return x.passed(response, failure)
+}
+
+// passed is a response under the caller's id. A failed result gets its record.
+func (x *exchange) passed(response Response, failure *record.Record) *Reply {
+	reply := &Reply{Response: response}
+	m := response.Message
+	if m == nil {
+		return reply
+	}
+	reply.Message = m.Raw
+	if failure != nil && m.Result != nil {
+		reply.Message = withMeta(m, "remit/recovery", failure.Append(nil))
+	}
+	if again, err := ParseMessage(reply.Message); err == nil && string(again.ID) != string(x.call.message.ID) {
+		reply.Message = again.WithID(x.call.message.ID)
+	}
+	return reply
+}
+
+// answer is a failure that the guard itself answers with.
+func (x *exchange) answer(failure *record.Record, from From) *Reply {
+	x.decide(Decision{From: from}.failed(failure))
+	return &Reply{Own: true, Message: x.failureMessage(failure)}
+}
+
+// observe sends a call whatever would have answered it.
+func (x *exchange) observe(ctx context.Context, refusal *record.Record, from From) *Reply {
+	d := Decision{Would: from, From: FromTool}
+	if refusal != nil {
+		d.WouldCode = refusal.Code
+	}
+	var held *holding
+	if refusal == nil && x.plan.writes() {
+		held, d.Would, d.WouldCode = x.shadowed()
+	}
+	response, r := x.execute(ctx, x.call.message.Raw)
+	if ctx.Err() != nil {
+		held.lose()
+		x.released()
+		return &Reply{Gone: true}
+	}
+	failure := x.settle(r)
+	held.settle(failure, r)
+	d.Execution, d.Asks = x.used, r.asks
+	if failure != nil {
+		d = d.failed(failure)
+	}
+	x.decide(d)
+	if response.Message == nil && response.Status == 0 {
+		return &Reply{Own: true, Message: x.failureMessage(failure)}
+	}
+	return x.passed(response, nil)
+}

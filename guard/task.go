@@ -1,0 +1,122 @@
+package guard
+
+import (
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"remit.example/record"
+)
+
+// maxTasks bounds the open tasks of one connection and tool.
+const maxTasks = 64
+
+// taskKey is where a task lives: within one connection, at one tool.
+type taskKey struct{ connection, tool, name string }
+
+// task is one intent of a caller that has failed so far. A task that has
+// succeeded is not kept.
+type task struct {
+	id         string
+	executions int
+	inputs     []Digest       // the arguments that were executed
+	arguments  jsontext.Value // those that were refused last, where fields says at which members
+	fields     []record.Field
+	failure    *record.Record // the last
+	last       time.Time      // when the last execution ended
+}
+
+// taskOf is the open task that a call belongs to: the one that its caller
+// names, one of the same arguments, or one that it corrects; nil for none.
+func (p *principal) taskOf(key taskKey, c *call, corrections bool, now time.Time, quiet time.Duration) *task {
+	open := slices.DeleteFunc(p.tasks[key], func(t *task) bool { return now.Sub(t.last) >= quiet })
+	if len(open) == 0 {
+		delete(p.tasks, key)
+		return nil
+	}
+	p.tasks[key] = open
+	if key.name != "" {
+		return open[0]
+	}
+	for _, t := range open {
+		if slices.Contains(t.inputs, c.digest) || corrections && t.corrects(c) {
+			return t
+		}
+	}
+	return nil
+}
+
+// corrects reports whether a call differs from the refused one solely at the
+// refused fields.
+func (t *task) corrects(c *call) bool {
+	if len(t.fields) == 0 || t.arguments == nil {
+		return false
+	}
+	before, after := t.arguments, c.arguments
+	for _, field := range t.fields {
+		token := jsontext.Pointer(field.Pointer)
+		for name := range token.Tokens() {
+			before, after = dropped(before, name), dropped(after, name)
+			break // the top-level argument that the field lies in
+		}
+	}
+	one, errOne := digestOf(before)
+	other, errOther := digestOf(after)
+	return errOne == nil && errOther == nil && one == other
+}
+
+// dropped is an object without one member.
+func dropped(object jsontext.Value, name string) jsontext.Value {
+	c := call{arguments: object}
+	return c.without(name)
+}
+
+// failed counts an execution that failed for a task, which begins with it.
+func (p *principal) failed(key taskKey, t *task, c *call, r *record.Record, now time.Time, quiet time.Duration) *task {
+	if t == nil {
+		t = new(task)
+		if len(p.tasks) >= maxRefusals {
+			p.dropTasks(func(t *task) bool { return now.Sub(t.last) >= quiet })
+		}
+		open := p.tasks[key]
+		if len(open) >= maxTasks {
+			open = slices.Delete(open, 0, 1)
+		}
+		p.tasks[key] = append(open, t)
+	}
+	t.executions++
+	t.last, t.failure = now, r
+	if !slices.Contains(t.inputs, c.digest) {
+		t.inputs = append(t.inputs, c.digest)
+	}
+	t.arguments, t.fields = nil, nil
+	if r.Code == record.InvalidArgument {
+		t.arguments, t.fields = c.arguments.Clone(), r.Fields
+	}
+	return t
+}
+
+// ended drops a task.
+func (p *principal) ended(key taskKey, t *task) {
+	if t == nil {
+		return
+	}
+	open := slices.DeleteFunc(p.tasks[key], func(other *task) bool { return other == t })
+	if len(open) == 0 {
+		delete(p.tasks, key)
+		return
+	}
+	p.tasks[key] = open
+}
+
+// dropTasks drops the open tasks that over is true of.
+func (p *principal) dropTasks(over func(*task) bool) {
+	for key, open := range p.tasks {
+		if open = slices.DeleteFunc(open, over); len(open) == 0 {
+			delete(p.tasks, key)
+		} else {
+			p.tasks[key] = open
+		}
+	}
+}

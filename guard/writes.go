@@ -1,0 +1,410 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"remit.example/contract"
+	"remit.example/operation"
+	"remit.example/record"
+)
+
+const noAnswer = contract.NoAnswer
+
+const (
+	// leaseTime is how long a claim holds without being renewed.
+	leaseTime = 30 * time.Second
+	// pollMS is after how many milliseconds an operation may be asked for.
+	pollMS = 1000
+	// storeTime bounds one use of the store.
+	storeTime = 10 * time.Second
+	// maxShadow is how many writes an observing guard remembers.
+	maxShadow = 10_000
+)
+
+// write executes a tool with an effect as one operation.
+func (x *exchange) write(ctx context.Context) *Reply {
+	claim, err := x.claim()
+	if err != nil {
+		return x.answer(x.fill(&record.Record{Code: record.InvalidArgument, Message: err.Error(), Outcome: record.NotApplied}), FromValidation)
+	}
+	// The caller may go away meanwhile; what is claimed is then sent and settled.
+	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
+	verdict, err := x.guard.options.Store.Claim(claiming, claim)
+	if err != nil {
+		x.released()
+		return x.answer(x.fill(&record.Record{
+			Code: record.TempUnavailable, RetryAfterMS: new(int64(defaultWaitMS)), WaitKind: record.Outage, Outcome: record.NotApplied,
+			Message: "The ledger of operations is not available, so that nothing was sent.",
+		}), FromLedger)
+	}
+	if !verdict.Executes() {
+		x.released()
+		return x.kept(verdict)
+	}
+	request, err := x.keyed(verdict.Operation)
+	if err != nil {
+		x.released()
+		return &Reply{Own: true, Message: protocolError(x.call.message.ID, invalidParams, err.Error())}
+	}
+	return x.send(ctx, verdict.Operation, request)
+}
+
+// claim is what the call asks of the ledger.
+func (x *exchange) claim() (operation.Claim, error) {
+	p, c := x.plan, x.call
+	now := x.guard.clock.Now()
+	claim := operation.Claim{
+		Scope:       operation.Scope{Principal: x.caller.Principal, Upstream: x.guard.options.Upstream, Tool: c.tool},
+		Fingerprint: c.digest.String(),
+		Arguments:   c.arguments,
+		Repeatable:  p.effect == record.Idempotent,
+		NewID:       newID("op_", now),
+		Lease:       leaseTime,
+		Window:      x.guard.limits.replayWindow,
+	}
+	if x.guard.options.Contract != nil {
+		claim.Tenant = x.guard.options.Contract.Tenant
+	}
+	if p.key != nil {
+		rest, err := digestOf(c.without(p.key.Argument))
+		if err != nil {
+			return claim, err
+		}
+		claim.Fingerprint = rest.String()
+		switch given := bareKey(scalarText(c.argument(p.key.Argument))); {
+		case p.guardKeyed():
+			claim.NewKey = newID("key_", now)
+		case given != "":
+			claim.CallerKey, claim.NewKey = given, given
+		}
+		claim.Repeatable = claim.NewKey != ""
+	}
+	if len(p.identity) > 0 {
+		identity := record.Object{}
+		for _, name := range p.identity {
+			value := c.argument(name)
+			if value == nil {
+				value = jsontext.Value("null")
+			}
+			identity.Add(name, value)
+		}
+		digest, err := digestOf(identity.JSON())
+		if err != nil {
+			return claim, err
+		}
+		claim.Intent = digest.String()
+	}
+	return claim, nil
+}
+
+// bareKey is an operation key, which callers give bare and in quotes.
+func bareKey(key string) string {
+	if len(key) > 2 && key[0] == '"' && key[len(key)-1] == '"' {
+		return key[1 : len(key)-1]
+	}
+	return key
+}
+
+// keyed is the request that is sent for an operation: with its key, whatever
+// key the caller gave.
+func (x *exchange) keyed(o operation.Operation) ([]byte, error) {
+	if x.plan.key == nil || o.Key == "" {
+		return x.call.message.Raw, nil
+	}
+	name := x.plan.key.Argument
+	if !x.plan.guardKeyed() && bareKey(scalarText(x.call.argument(name))) == o.Key {
+		return x.call.message.Raw, nil
+	}
+	arguments := record.Object{}
+	err := eachMember(x.call.arguments, func(member string, value jsontext.Value, _ int) error {
+		if member != name {
+			arguments.Add(member, value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	arguments.Add(name, record.AppendString(nil, o.Key))
+	return x.call.withArguments(arguments.JSON())
+}
+
+// send executes an operation that was claimed. It no longer depends on the
+// caller: whoever waits or not, the outcome is recorded.
+func (x *exchange) send(ctx context.Context, o operation.Operation, request []byte) *Reply {
+	done, gone := make(chan *Reply), make(chan struct{})
+	x.guard.running.Go(func() {
+		reply := x.conclude(context.WithoutCancel(ctx), o, request)
+		select {
+		case done <- reply:
+		case <-gone:
+			reply.Done(false)
+		}
+	})
+	select {
+	case reply := <-done:
+		return reply
+	case <-ctx.Done():
+		close(gone)
+		return &Reply{Gone: true}
+	}
+}
+
+// conclude sends the request, records the outcome, and makes the answer.
+func (x *exchange) conclude(ctx context.Context, o operation.Operation, request []byte) *Reply {
+	stop := x.renew(ctx, o)
+	limit := x.plan.timeout
+	if limit == 0 {
+		limit = defaultWriteTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	response, r := x.execute(ctx, request)
+	stop()
+	failure := x.settle(r)
+	settled, err := x.record(ctx, o, r, failure)
+	if err != nil {
+		return x.unrecorded(o, settled, err)
+	}
+	if failure != nil {
+		failure.Operation = x.named(settled)
+	}
+	reply := x.pass(response, r, failure)
+	if settled.State == operation.Confirmed {
+		reply.delivered = func(d operation.Delivery) { x.deliver(o.ID, d) }
+	}
+	return reply
+}
+
+// renew holds the claim until the function that it returns is called.
+func (x *exchange) renew(ctx context.Context, o operation.Operation) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		for x.guard.clock.Wait(ctx, leaseTime/3) == nil {
+			if errors.Is(x.guard.options.Store.Renew(ctx, o.ID, o.Fence, leaseTime), operation.ErrFenced) {
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		renewing.Wait()
+	}
+}
+
+// record makes the outcome of an operation durable.
+func (x *exchange) record(ctx context.Context, o operation.Operation, r reading, failure *record.Record) (operation.Operation, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
+	settled, err := x.guard.options.Store.Settle(ctx, o.ID, o.Fence, x.outcome(r, failure))
+	if errors.Is(err, operation.ErrFenced) {
+		if now, readErr := x.guard.options.Store.Get(ctx, o.ID); readErr == nil {
+			settled = now
+		}
+	}
+	return settled, err
+}
+
+// outcome is what the ledger keeps of a reading.
+func (x *exchange) outcome(r reading, failure *record.Record) operation.Outcome {
+	out := operation.Outcome{By: operation.ByAnswer, Code: string(record.OK)}
+	switch {
+	case failure != nil:
+		out.Code, out.Reason = string(failure.Code), failure.Message
+		out.State = x.stateOf(failure)
+	case r.answer.runs:
+		out.State, out.Code, out.Reason = operation.Unknown, string(record.InProgress), "The server goes on with it as a task of its own."
+	case r.asks:
+		out.State, out.Code, out.Reason = operation.Refused, "INPUT_REQUIRED", "The server asked something back before it did anything."
+	default:
+		out.State = operation.Confirmed
+		out.Result = r.result
+	}
+	return out
+}
+
+// stateOf is what a failure says of a write's effect. A failure that no
+// contract reads leaves it open where the contract declares the tool;
+// elsewhere it is the server's refusal.
+func (x *exchange) stateOf(failure *record.Record) operation.State {
+	switch failure.Outcome {
+	case record.Applied:
+		return operation.Confirmed
+	case record.NotApplied:
+		return operation.Refused
+	case record.NotKnown, record.Partial:
+		return operation.Unknown
+	}
+	return operation.Refused
+}
+
+// deliver notes whether a result reached its caller.
+func (x *exchange) deliver(id string, d operation.Delivery) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+	defer cancel()
+	_ = x.guard.options.Store.Deliver(ctx, id, d) // a delivery that is not noted is not known, and treated so
+}
+
+// unrecorded is the answer where an outcome could not be recorded: because the
+// ledger is not there, or because the claim holds no more.
+func (x *exchange) unrecorded(o, now operation.Operation, err error) *Reply {
+	if errors.Is(err, operation.ErrFenced) && now.State == operation.Confirmed {
+		return x.replay(now)
+	}
+	r := &record.Record{
+		Code: record.OutcomeUnknown, Outcome: record.NotKnown, Operation: x.named(o),
+		Message: "The call was sent, but what became of it could not be recorded.",
+	}
+	if errors.Is(err, operation.ErrFenced) {
+		r.Message = "The answer came after the claim on the operation had run out; what became of it is not known."
+	}
+	x.decide(Decision{From: FromTool, Execution: x.used}.failed(x.fill(r)))
+	return &Reply{Own: true, Message: x.failureMessage(r)}
+}
+
+// named is the operation as a failure names it.
+func (x *exchange) named(o operation.Operation) *record.Operation {
+	named := &record.Operation{ID: o.ID}
+	if x.guard.offersStatus() {
+		named.StatusTool = StatusTool
+	}
+	if o.State.Open() {
+		named.PollAfterMS = new(int64(pollMS))
+	}
+	return named
+}
+
+// kept is the answer of the ledger to a call that may not execute.
+func (x *exchange) kept(v operation.Verdict) *Reply {
+	o := v.Operation
+	if v.Kind == operation.Replay {
+		return x.replay(o)
+	}
+	r := &record.Record{Operation: x.named(o)}
+	switch age := lengthOf(x.guard.clock.Now().Sub(o.Created)); v.Kind {
+	case operation.Held:
+		r.Code, r.Outcome, r.WaitKind, r.RetryAfterMS = record.InProgress, record.NotKnown, record.InFlight, new(int64(pollMS))
+		r.Message = fmt.Sprintf("Operation %s, which does the same, was sent %s ago and is in flight; nothing was sent again.", o.ID, age)
+	case operation.Doubtful:
+		r.Code, r.Outcome = record.OutcomeUnknown, record.NotKnown
+		r.Message = fmt.Sprintf("Whether operation %s, which does the same and was sent %s ago, took effect is not known; nothing was sent again.", o.ID, age)
+	case operation.Reused:
+		r.Code, r.Outcome = record.KeyReused, record.NotApplied
+		r.Message = fmt.Sprintf("Operation %s, sent %s ago, has the same %s and other arguments; nothing was sent.", o.ID, age, x.shared(o))
+	}
+	return x.answer(x.fill(r), FromLedger)
+}
+
+// shared is what two calls have in common that have one key or intent.
+func (x *exchange) shared(o operation.Operation) string {
+	if x.plan.key != nil && o.CallerKey != "" && o.CallerKey == bareKey(scalarText(x.call.argument(x.plan.key.Argument))) {
+		return x.plan.key.Argument
+	}
+	return strings.Join(x.plan.identity, ", ")
+}
+
+// replay answers with the recorded result of an operation, marked.
+func (x *exchange) replay(o operation.Operation) *Reply {
+	d := Decision{From: FromLedger, Operation: o.ID, State: o.State, Replayed: true}
+	x.decide(d)
+	reply := &Reply{Own: true, Message: x.replayed(o)}
+	reply.delivered = func(d operation.Delivery) { x.deliver(o.ID, d) }
+	return reply
+}
+
+func (x *exchange) replayed(o operation.Operation) []byte {
+	sentence := fmt.Sprintf("This is the recorded answer of operation %s, given %s ago; nothing was sent.", o.ID, lengthOf(x.guard.clock.Now().Sub(o.Settled)))
+	if o.Delivery == operation.NotKnown {
+		sentence += " Whether it had reached you is not known."
+	}
+	mark := record.Object{}
+	mark.Add("operation", record.AppendString(nil, o.ID))
+	mark.Add("age_ms", strconv.AppendInt(nil, max(0, x.guard.clock.Now().Sub(o.Settled).Milliseconds()), 10))
+	mark.Add("delivery", record.AppendString(nil, deliveryWord(o.Delivery)))
+	if result, err := addText(o.Result, sentence); err == nil && len(o.Result) > 0 {
+		if result, err = addMeta(result, "remit/replayed", mark.JSON()); err == nil {
+			return response(x.call.message.ID, "result", result)
+		}
+	}
+	meta := record.Object{}
+	meta.Add("remit/replayed", mark.JSON())
+	return x.result([]string{sentence + " The answer itself is no longer kept; the operation took effect."}, nil, false, meta)
+}
+
+func deliveryWord(d operation.Delivery) string {
+	if d == operation.NotKnown {
+		return "unknown"
+	}
+	return string(d)
+}
+
+// holding is an operation of the shadow ledger, of a call that is only
+// observed; nil where the call would not have been sent.
+type holding struct {
+	x         *exchange
+	store     operation.Store
+	operation operation.Operation
+}
+
+// shadowed claims in the shadow ledger, and says what a guard that acts would
+// have answered.
+func (x *exchange) shadowed() (*holding, From, record.Code) {
+	claim, err := x.claim()
+	if err != nil {
+		return nil, FromTool, ""
+	}
+	store := x.guard.shadowStore()
+	v, err := store.Claim(context.Background(), claim)
+	switch {
+	case err != nil:
+		return nil, FromTool, ""
+	case v.Executes():
+		return &holding{x, store, v.Operation}, FromTool, ""
+	}
+	codes := map[operation.Kind]record.Code{
+		operation.Held: record.InProgress, operation.Doubtful: record.OutcomeUnknown, operation.Reused: record.KeyReused, operation.Replay: record.OK,
+	}
+	return nil, FromLedger, codes[v.Kind]
+}
+
+// settle ends what was claimed. Its answer counts as delivered: an observed
+// call is passed on at once.
+func (h *holding) settle(failure *record.Record, r reading) {
+	if h == nil {
+		return
+	}
+	if _, err := h.store.Settle(context.Background(), h.operation.ID, h.operation.Fence, h.x.outcome(r, failure)); err == nil {
+		_ = h.store.Deliver(context.Background(), h.operation.ID, operation.Delivered) // one that is not confirmed has nothing to deliver
+	}
+}
+
+// lose ends what was claimed by a caller that went away.
+func (h *holding) lose() {
+	if h == nil {
+		return
+	}
+	_, _ = h.store.Settle(context.Background(), h.operation.ID, h.operation.Fence, // a lease that has run out says the same
+		operation.Outcome{State: operation.Unknown, Code: string(record.OutcomeUnknown), By: operation.ByAnswer})
+}
+
+// shadowStore is the ledger of what is only observed. It begins anew before it
+// grows without bound.
+func (g *Guard) shadowStore() operation.Store {
+	g.shadowMu.Lock()
+	defer g.shadowMu.Unlock()
+	if g.shadows%maxShadow == 0 {
+		g.shadow = operation.NewMemory(g.clock.Now)
+	}
+	g.shadows++
+	return g.shadow
+}
