@@ -32,15 +32,6 @@ var moves = []struct {
 	{ByOperator, Unknown, []State{Confirmed, Refused}},
 }
 
-func permitted(by By, from, to State) bool {
-	for _, m := range moves {
-		if m.by == by && m.from == from && slices.Contains(m.to, to) {
-			return true
-		}
-	}
-	return false
-}
-
 // Held reports whether an executor holds the operation at a time: it is sent,
 // and its lease has not run out.
 func (o Operation) Held(now time.Time) bool { return o.State == Sent && now.Before(o.Lease) }
@@ -181,7 +172,7 @@ func (o Operation) Settle(fence int64, outcome Outcome, now time.Time) (Operatio
 	if o.settledAs(outcome) {
 		return o, nil
 	}
-	if outcome.By == ByExpiry || !permitted(outcome.By, o.State, outcome.State) {
+	if from, exists := outcome.From(); !exists || o.State != from {
 		return Operation{}, fmt.Errorf("%w: %s is %s, and %s does not make it %s", ErrFenced, o.ID, o.State, outcome.By, outcome.State)
 	}
 	o.State, o.Code, o.Result, o.By, o.Reason, o.Settled = outcome.State, outcome.Code, outcome.Result, outcome.By, outcome.Reason, now
@@ -246,7 +237,8 @@ func (f Filter) Selects(o Operation) bool {
 }
 
 // From is the state from which the outcome moves an operation. There is none
-// for an outcome that no operation may have, or that is nobody's to give.
+// for an outcome that does not exist, or that is not given but follows, as
+// that of an expiry.
 func (o Outcome) From() (from State, exists bool) {
 	if o.By == ByExpiry || o.By == byClaim || (o.By == ByOperator && strings.TrimSpace(o.Reason) == "") {
 		return none, false
