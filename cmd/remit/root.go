@@ -97,7 +97,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(usageTemplate)
-	root.AddCommand(newServe(), newCall(), newReplay(), newCheck(), newRecord(), newRecount(), newContract(), newExplain(), newInit(), newVersion())
+	root.AddCommand(newServe(), newCall(), newReplay(), newCheck(), newRecord(), newRecount(), newContract(), newExplain(), newInit(), newGuard(), newOperations(), newVersion())
 	return root
 }
 
