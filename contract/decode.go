@@ -349,7 +349,7 @@ func choices(value reflect.Value) string {
 }
 
 func (d *decoder) member(n *node, path string, f field, into reflect.Value) {
-	if n.kind == stringKind && n.text == open && !free(into.Interface()) {
+	if n.kind == stringKind && n.text == open && !d.free(into.Interface()) {
 		d.fail(path, n.at, "a question is open here; write instead of %s: %s", open, f.doc)
 		return
 	}
@@ -363,11 +363,14 @@ func (d *decoder) member(n *node, path string, f field, into reflect.Value) {
 	d.value(n, path, into)
 }
 
-// free reports whether any word may stand in a field, ASK too.
-func free(into any) bool {
+// free reports whether any word may stand in a field, ASK too. The code of a
+// guard's rule is what remit init asks for.
+func (d *decoder) free(into any) bool {
 	switch into.(type) {
-	case Token, []Token, Code:
+	case Token, []Token:
 		return true
+	case Code:
+		return !d.guards
 	}
 	return false
 }
