@@ -18,11 +18,23 @@ const (
 	FromValidation From = "validation" // the schema that the server listed
 )
 
+// Why says more than a code why the memory answered.
+type Why string
+
+// The reasons besides the same call's refusal.
+const (
+	Budget Why = "budget" // the task has used its executions
+	Rate   Why = "rate"   // the tenant has used the rate of the tool
+)
+
+// Cancelled is the code of a call whose caller gave it up.
+const Cancelled record.Code = "CANCELLED"
+
 // Decision is one call and what became of it. It has none of the call's
 // arguments and no result.
 type Decision struct {
 	At        time.Time
-	Task      string
+	Task      string // of this guard; with the name that the caller gave it
 	Caller    string // the principal
 	Upstream  string
 	Tool      string
@@ -38,7 +50,9 @@ type Decision struct {
 	Operation string // id; "" where there is none
 	State     operation.State
 	Replayed  bool
-	Asks      bool // the upstream asked something back: the call goes on
+	Asks      bool // the upstream asked something back: the task goes on
+	Again     bool // the guard itself repeats it: the call is not answered yet
+	Why       Why  // of an answer from memory; Observed: of what it would have been
 	Observed  bool // the guard did not act
 	Would     From // Observed: who would have answered; FromTool: nobody else
 	WouldCode record.Code
@@ -53,10 +67,18 @@ func (x *exchange) decide(d Decision) {
 	now := x.guard.clock.Now()
 	d.At, d.Task, d.Caller, d.Upstream = now, x.taskID(), x.caller.Principal, x.guard.options.Upstream
 	d.Tool, d.Effect, d.Arguments, d.Observed = x.call.tool, x.plan.effect, x.call.digest, x.plan.observe
-	d.Took = now.Sub(x.began)
+	d.Took, d.Why = now.Sub(x.began), x.why
+	if d.Operation == "" {
+		d.Operation = x.about.ID
+	}
+	if d.Operation == x.about.ID && d.State == "" {
+		d.State = x.about.State
+	}
 	if d.Code == "" {
 		d.Code = record.OK
-		d.Stop = record.Success
+		if !d.Asks {
+			d.Stop = record.Success
+		}
 	}
 	x.guard.options.Observed(d)
 }

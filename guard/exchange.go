@@ -54,6 +54,9 @@ type exchange struct {
 	task *task // as far as it is known
 	id   string
 	used int // executions of the task, this call's included
+
+	why   Why                 // the memory answers
+	about operation.Operation // the write, as far as there is one
 }
 
 // Call answers one tools/call.
@@ -95,16 +98,17 @@ func (x *exchange) taskKey() taskKey {
 	return taskKey{connection: x.caller.Connection, tool: x.call.tool}
 }
 
-// taskID names the task in decisions.
+// taskID names the task in decisions. A name that its caller gives it may
+// serve for many, one after another, and at several tools.
 func (x *exchange) taskID() string {
-	switch {
-	case x.call.task != "":
-		return x.call.task
-	case x.task != nil:
+	if x.task != nil {
 		return x.task.id
 	}
 	if x.id == "" {
 		x.id = fmt.Sprintf("t%d", x.guard.tasks.Add(1))
+		if x.call.task != "" {
+			x.id += " " + x.call.task
+		}
 	}
 	return x.id
 }
@@ -144,10 +148,12 @@ func (x *exchange) refusal() (*record.Record, From) {
 	}
 	if x.task != nil && x.task.executions >= x.guard.limits.executions {
 		p.released(x.key())
+		x.why = Budget
 		return x.spent(now), FromMemory
 	}
 	if wait := x.throttled(now); wait > 0 {
 		p.released(x.key())
+		x.why = Rate
 		return x.fill(&record.Record{
 			Code: record.TempUnavailable, WaitKind: record.Throttle, RetryAfterMS: new(ceilMS(wait)), Outcome: x.notApplied(),
 			Message: "The rate that the contract permits is used up; nothing was sent.",
@@ -261,15 +267,16 @@ func (x *exchange) read(ctx context.Context) *Reply {
 	for {
 		response, r := x.execute(patience, request)
 		if ctx.Err() != nil {
-			x.released()
-			return &Reply{Gone: true}
+			return x.abandoned(r)
 		}
 		failure := x.settle(r)
 		wait := absorbable(x.plan, failure)
 		if wait <= 0 || x.guard.clock.Now().Add(wait).After(deadline) {
 			return x.pass(response, r, failure)
 		}
-		x.decide(Decision{From: FromTool, Execution: x.used}.failed(failure))
+		d := x.executed(r).failed(failure)
+		d.Again = true
+		x.decide(d)
 		if x.guard.clock.Wait(ctx, wait) != nil {
 			return &Reply{Gone: true}
 		}
@@ -308,6 +315,9 @@ func (x *exchange) settle(r reading) *record.Record {
 	defer p.mu.Unlock()
 	if !r.unsent && !r.apart {
 		x.used++
+		if x.task != nil {
+			x.used = max(x.used, x.task.executions+1) // others of the task may run beside it
+		}
 	}
 	switch {
 	case r.failure == nil && r.asks:
@@ -355,19 +365,43 @@ func (x *exchange) released() {
 // pass is the upstream's response as the caller gets it: where it is a
 // failure, with its record.
 func (x *exchange) pass(response Response, r reading, failure *record.Record) *Reply {
-	d := Decision{From: FromTool, Execution: x.used, Asks: r.asks}
+	d := x.executed(r)
 	if failure == nil {
 		x.decide(d)
 		return x.passed(response, nil)
-	}
-	if r.unsent || r.apart {
-		d.Execution = 0
 	}
 	x.decide(d.failed(failure))
 	if response.Message == nil && response.Status == 0 {
 		return &Reply{Own: true, Message: x.failureMessage(failure)}
 	}
 	return x.passed(response, failure)
+}
+
+// executed is the decision on a call that was passed on.
+func (x *exchange) executed(r reading) Decision {
+	d := Decision{From: FromTool, Execution: x.used, Asks: r.asks}
+	if r.unsent || r.apart {
+		d.Execution = 0
+	}
+	return d
+}
+
+// abandoned ends a call whose caller gave it up while it was executed.
+func (x *exchange) abandoned(r reading) *Reply {
+	x.principal.mu.Lock()
+	x.principal.released(x.key())
+	if !r.unsent && !r.apart {
+		x.used++
+		if x.task != nil {
+			x.task.executions = max(x.used, x.task.executions+1)
+			x.used = x.task.executions
+		}
+	}
+	x.principal.mu.Unlock()
+	d := x.executed(r)
+	d.Asks, d.Code, d.Stop = false, Cancelled, record.Cancelled
+	x.decide(d)
+	return &Reply{Gone: true}
 }
 
 // passed is a response under the caller's id. A failed result gets its record.
@@ -395,26 +429,26 @@ func (x *exchange) answer(failure *record.Record, from From) *Reply {
 
 // observe sends a call whatever would have answered it.
 func (x *exchange) observe(ctx context.Context, refusal *record.Record, from From) *Reply {
-	d := Decision{Would: from, From: FromTool}
+	would, code := from, record.Code("")
 	if refusal != nil {
-		d.WouldCode = refusal.Code
+		code = refusal.Code
 	}
 	var held *holding
 	if refusal == nil && x.plan.writes() {
-		held, d.Would, d.WouldCode = x.shadowed()
+		held, would, code = x.shadowed()
 	}
 	response, r := x.execute(ctx, x.call.message.Raw)
 	if ctx.Err() != nil {
 		held.lose()
-		x.released()
-		return &Reply{Gone: true}
+		return x.abandoned(r)
 	}
 	failure := x.settle(r)
 	held.settle(failure, r)
-	d.Execution, d.Asks = x.used, r.asks
+	d := x.executed(r)
 	if failure != nil {
 		d = d.failed(failure)
 	}
+	d.Would, d.WouldCode = would, code
 	x.decide(d)
 	if response.Message == nil && response.Status == 0 {
 		return &Reply{Own: true, Message: x.failureMessage(failure)}

@@ -161,6 +161,7 @@ func (x *exchange) send(ctx context.Context, o operation.Operation, request []by
 
 // conclude sends the request, records the outcome, and makes the answer.
 func (x *exchange) conclude(ctx context.Context, o operation.Operation, request []byte) *Reply {
+	x.about = o
 	stop := x.renew(ctx, o)
 	limit := x.plan.timeout
 	if limit == 0 {
@@ -172,6 +173,9 @@ func (x *exchange) conclude(ctx context.Context, o operation.Operation, request 
 	stop()
 	failure := x.settle(r)
 	settled, err := x.record(ctx, o, r, failure)
+	if settled.ID != "" {
+		x.about = settled
+	}
 	if err != nil {
 		return x.unrecorded(o, settled, err)
 	}
@@ -287,6 +291,7 @@ func (x *exchange) named(o operation.Operation) *record.Operation {
 // kept is the answer of the ledger to a call that may not execute.
 func (x *exchange) kept(v operation.Verdict) *Reply {
 	o := v.Operation
+	x.about = o
 	if v.Kind == operation.Replay {
 		return x.replay(o)
 	}
