@@ -53,7 +53,8 @@ func TestEveryMove(t *testing.T) {
 							t.Errorf("%s by %s to %s once more: %+v, %v", from, by, to, again, err)
 						}
 						for _, other := range []Outcome{
-							{State: to, By: by, Code: "Y", Result: []byte("{}"), Reason: "why"}, {State: to, By: by, Code: "X", Result: []byte("[]"), Reason: "why"},
+							{State: to, By: by, Code: "Y", Result: []byte("{}"), Reason: "why"},
+							{State: to, By: by, Code: "X", Result: []byte("[]"), Reason: "why"},
 							{State: to, By: by, Code: "X", Result: []byte("{}"), Reason: "because"},
 						} {
 							if _, err := got.Settle(fence, other, noon); !errors.Is(err, ErrFenced) {

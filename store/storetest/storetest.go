@@ -63,10 +63,25 @@ func Run(t *testing.T, subject Subject) {
 		name string
 		run  func(*suite)
 	}{
-		{"life", life}, {"values", values}, {"expiry", expiry}, {"repetition", repetition}, {"renewal", renewal},
-		{"by hand", byHand}, {"other payload", otherPayload}, {"delivery", delivery}, {"scopes", scopes}, {"list", list}, {"purge", purge},
-		{"forget", forget}, {"nothing there", nothingThere}, {"one id", oneID}, {"cancelled", cancelled}, {"one of many", oneOfMany},
-		{"reopened", reopened}, {"beside the model", besideModel}, {"linearizable", linearizable},
+		{"life", life},
+		{"values", values},
+		{"expiry", expiry},
+		{"repetition", repetition},
+		{"renewal", renewal},
+		{"by hand", byHand},
+		{"other payload", otherPayload},
+		{"delivery", delivery},
+		{"scopes", scopes},
+		{"list", list},
+		{"purge", purge},
+		{"forget", forget},
+		{"nothing there", nothingThere},
+		{"one id", oneID},
+		{"cancelled", cancelled},
+		{"one of many", oneOfMany},
+		{"reopened", reopened},
+		{"beside the model", besideModel},
+		{"linearizable", linearizable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &suite{T: t, subject: subject}
