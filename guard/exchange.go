@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,19 +18,46 @@ import (
 // error says that no response came; see [recovery.NotSent].
 type Exec func(ctx context.Context, request []byte) (Response, error)
 
+// Elsewhere is the error of an [Exec] whose response comes on another of the
+// caller's streams, as where an upstream ends the stream of a call early
+// (MCP 2025-11-25, streamable HTTP). The call's own request has no answer.
+type Elsewhere struct {
+	// Wait returns the response once it comes.
+	Wait func(context.Context) (Response, error)
+	// Recorded lets the response pass on, which waits for it from Wait on.
+	Recorded func()
+	// Drop says that nobody waits for the response: it passes as it comes.
+	Drop func()
+}
+
+// drop lets a response pass that comes elsewhere; false: it came here.
+func (e *Elsewhere) drop() bool {
+	if e != nil {
+		e.Drop()
+	}
+	return e != nil
+}
+
+// Error says so.
+func (*Elsewhere) Error() string { return "the response comes on another stream" }
+
 // Reply is the answer to a call.
 type Reply struct {
 	// Own says that the guard made the answer: Message is all there is of it.
 	Own      bool
 	Message  []byte   // the response, as the caller gets it; nil: Response is passed as it is
 	Response Response // of the upstream
-	// Gone says that the caller gave up: nobody reads the answer.
+	// Gone says that nobody reads an answer here: the caller gave up, or gets
+	// it on another stream.
 	Gone      bool
 	delivered func(operation.Delivery)
 }
 
+// Tracked reports whether it matters that the answer reaches the caller.
+func (r *Reply) Tracked() bool { return r.delivered != nil }
+
 // Done says whether the answer reached the caller, as far as the proxy can
-// tell. It must be called once.
+// tell. It must be called once, and does not wait for the ledger.
 func (r *Reply) Done(delivered bool) {
 	switch {
 	case r.delivered == nil:
@@ -50,6 +78,8 @@ type exchange struct {
 	exec      Exec
 	principal *principal
 	began     time.Time
+
+	parted chan struct{} // of a write: closed when its answer comes elsewhere
 
 	task *task // as far as it is known
 	id   string
@@ -260,13 +290,11 @@ func (x *exchange) fill(r *record.Record) *record.Record {
 
 // read executes a tool without effect, and again as the contract permits.
 func (x *exchange) read(ctx context.Context) *Reply {
-	patience, cancel := context.WithCancel(ctx)
-	defer cancel()
 	request := x.call.message.Raw
 	deadline := x.guard.clock.Now().Add(defaultAbsorb)
 	for {
-		response, r := x.execute(patience, request)
-		if ctx.Err() != nil {
+		response, r := x.execute(ctx, request)
+		if ctx.Err() != nil || r.elsewhere != nil {
 			return x.abandoned(r)
 		}
 		failure := x.settle(r)
@@ -301,10 +329,20 @@ func (x *exchange) execute(ctx context.Context, request []byte) (Response, readi
 		defer cancel()
 	}
 	response, err := x.exec(ctx, request)
-	if err != nil {
-		return Response{}, reading{failure: x.plan.lost(err, noAnswer), unsent: recovery.Unsent(err)}
+	elsewhere, ok := errors.AsType[*Elsewhere](err)
+	if ok && x.parted == nil {
+		return Response{}, reading{elsewhere: elsewhere}
 	}
-	return response, x.plan.read(response, x.guard.clock.Now())
+	if ok {
+		close(x.parted)
+		response, err = elsewhere.Wait(ctx)
+	}
+	if err != nil {
+		return Response{}, reading{failure: x.plan.lost(err, noAnswer), unsent: recovery.Unsent(err), elsewhere: elsewhere}
+	}
+	r := x.plan.read(response, x.guard.clock.Now())
+	r.elsewhere = elsewhere
+	return response, r
 }
 
 // settle notes what an execution came to; it completes the failure.
@@ -438,7 +476,7 @@ func (x *exchange) observe(ctx context.Context, refusal *record.Record, from Fro
 		held, would, code = x.shadowed()
 	}
 	response, r := x.execute(ctx, x.call.message.Raw)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || r.elsewhere.drop() {
 		held.lose()
 		return x.abandoned(r)
 	}

@@ -111,7 +111,9 @@ type Guard struct {
 	shadow   operation.Store // of what is only observed
 	shadows  int             // claims in it and those before it
 
-	running sync.WaitGroup // writes that are under way
+	deliveries sync.Map // of the ids of operations: channels that close when their delivery is noted
+
+	running sync.WaitGroup // writes that are under way, and what is noted of them
 }
 
 // limits are the contract's, or those without one.

@@ -80,7 +80,6 @@ type principal struct {
 	tasks     map[taskKey][]*task
 	writes    uint64 // successes of tools that are not reads
 	successes uint64
-	idle      *list.Element
 }
 
 // memory is what the guard remembers of all callers, the latest first.

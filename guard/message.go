@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -85,7 +86,8 @@ func Split(raw []byte) ([][]byte, error) {
 	if len(raw) == 0 || raw[0] != '[' {
 		return [][]byte{raw}, nil
 	}
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	decoder := decoderOf(raw)
+	defer free(decoder)
 	if _, err := decoder.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -103,13 +105,14 @@ func Split(raw []byte) ([][]byte, error) {
 	if len(messages) == 0 {
 		return nil, errors.New("an empty batch")
 	}
-	return messages, atEnd(decoder, raw)
+	return messages, atEnd(decoder.Decoder, raw)
 }
 
 // eachMember calls f with each member of a JSON object and where its value
 // begins. Members that are given twice are an error, at any depth.
 func eachMember(object []byte, f func(name string, value jsontext.Value, at int) error) error {
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(object))
+	decoder := decoderOf(object)
+	defer free(decoder)
 	if decoder.PeekKind() != '{' {
 		if _, err := decoder.ReadValue(); err != nil {
 			return notJSON(err)
@@ -137,7 +140,29 @@ func eachMember(object []byte, f func(name string, value jsontext.Value, at int)
 	if _, err := decoder.ReadToken(); err != nil {
 		return notJSON(err)
 	}
-	return atEnd(decoder, object)
+	return atEnd(decoder.Decoder, object)
+}
+
+// decoder reads bytes that stay where they are.
+type decoder struct {
+	*jsontext.Decoder
+	from bytes.Buffer
+}
+
+var decoders = sync.Pool{New: func() any { return &decoder{Decoder: new(jsontext.Decoder)} }}
+
+func decoderOf(data []byte) *decoder {
+	d := decoders.Get().(*decoder)
+	d.from = *bytes.NewBuffer(data)
+	d.Reset(&d.from)
+	return d
+}
+
+// free lets another reader have the decoder; nothing read by it is kept in it.
+func free(d *decoder) {
+	d.from = bytes.Buffer{}
+	d.Reset(&d.from)
+	decoders.Put(d)
 }
 
 // atEnd is an error where something follows a value.

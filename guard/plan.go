@@ -45,12 +45,6 @@ func (p *plan) writes() bool { return p.effect != record.Read }
 // guardKeyed reports whether the guard makes the operation key.
 func (p *plan) guardKeyed() bool { return p.key != nil && p.key.By == contract.ByGuard }
 
-// repeatable reports whether the same request may be sent again after its
-// answer was lost.
-func (p *plan) repeatable() bool {
-	return p.effect == record.Idempotent || p.effect == record.Keyed
-}
-
 // hints is what a server says of its own tool; nil where it says nothing.
 type hints struct{ readOnly, idempotent *bool }
 

@@ -53,6 +53,8 @@ type reading struct {
 	apart bool
 	// unsent says that nothing was executed.
 	unsent bool
+	// elsewhere is where the response came, or comes; nil: here.
+	elsewhere *Elsewhere
 }
 
 // read makes a failure of a response, by the contract's rules first.

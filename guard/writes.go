@@ -39,6 +39,9 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
 	verdict, err := x.guard.options.Store.Claim(claiming, claim)
+	if err == nil && verdict.Kind == operation.Replay && x.guard.delivery(ctx, verdict.Operation.ID) {
+		verdict, err = x.guard.options.Store.Claim(claiming, claim)
+	}
 	if err != nil {
 		x.released()
 		return x.answer(x.fill(&record.Record{
@@ -142,8 +145,14 @@ func (x *exchange) keyed(o operation.Operation) ([]byte, error) {
 // caller: whoever waits or not, the outcome is recorded.
 func (x *exchange) send(ctx context.Context, o operation.Operation, request []byte) *Reply {
 	done, gone := make(chan *Reply), make(chan struct{})
+	x.parted = make(chan struct{})
 	x.guard.running.Go(func() {
-		reply := x.conclude(context.WithoutCancel(ctx), o, request)
+		reply, elsewhere := x.conclude(context.WithoutCancel(ctx), o, request)
+		if elsewhere != nil {
+			elsewhere.Recorded()
+			reply.Done(true)
+			return
+		}
 		select {
 		case done <- reply:
 		case <-gone:
@@ -153,6 +162,8 @@ func (x *exchange) send(ctx context.Context, o operation.Operation, request []by
 	select {
 	case reply := <-done:
 		return reply
+	case <-x.parted:
+		return &Reply{Gone: true}
 	case <-ctx.Done():
 		close(gone)
 		return &Reply{Gone: true}
@@ -160,7 +171,7 @@ func (x *exchange) send(ctx context.Context, o operation.Operation, request []by
 }
 
 // conclude sends the request, records the outcome, and makes the answer.
-func (x *exchange) conclude(ctx context.Context, o operation.Operation, request []byte) *Reply {
+func (x *exchange) conclude(ctx context.Context, o operation.Operation, request []byte) (*Reply, *Elsewhere) {
 	x.about = o
 	stop := x.renew(ctx, o)
 	limit := x.plan.timeout
@@ -177,16 +188,16 @@ func (x *exchange) conclude(ctx context.Context, o operation.Operation, request 
 		x.about = settled
 	}
 	if err != nil {
-		return x.unrecorded(o, settled, err)
+		return x.unrecorded(o, settled, err), r.elsewhere
 	}
 	if failure != nil {
 		failure.Operation = x.named(settled)
 	}
 	reply := x.pass(response, r, failure)
 	if settled.State == operation.Confirmed {
-		reply.delivered = func(d operation.Delivery) { x.deliver(o.ID, d) }
+		reply.delivered = x.guard.delivering(o.ID)
 	}
-	return reply
+	return reply, r.elsewhere
 }
 
 // renew holds the claim until the function that it returns is called.
@@ -252,11 +263,38 @@ func (x *exchange) stateOf(failure *record.Record) operation.State {
 	return operation.Refused
 }
 
-// deliver notes whether a result reached its caller.
-func (x *exchange) deliver(id string, d operation.Delivery) {
-	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+// delivering notes later whether a result reached its caller. Until it is
+// noted, the operation answers no other call; see [Guard.delivery].
+func (g *Guard) delivering(id string) func(operation.Delivery) {
+	noted := make(chan struct{})
+	g.deliveries.Store(id, noted)
+	return func(d operation.Delivery) {
+		g.running.Go(func() {
+			defer close(noted)
+			defer g.deliveries.CompareAndDelete(id, noted)
+			ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+			defer cancel()
+			_ = g.options.Store.Deliver(ctx, id, d) // a delivery that is not noted is not known, and treated so
+		})
+	}
+}
+
+// delivery waits until it is noted whether the result of an operation was
+// delivered; false: nobody is delivering it. A caller may ask again before the
+// ledger knows that it has its answer.
+func (g *Guard) delivery(ctx context.Context, id string) bool {
+	noted, ok := g.deliveries.Load(id)
+	if !ok {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	_ = x.guard.options.Store.Deliver(ctx, id, d) // a delivery that is not noted is not known, and treated so
+	select {
+	case <-noted.(chan struct{}):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // unrecorded is the answer where an outcome could not be recorded: because the
@@ -323,7 +361,7 @@ func (x *exchange) replay(o operation.Operation) *Reply {
 	d := Decision{From: FromLedger, Operation: o.ID, State: o.State, Replayed: true}
 	x.decide(d)
 	reply := &Reply{Own: true, Message: x.replayed(o)}
-	reply.delivered = func(d operation.Delivery) { x.deliver(o.ID, d) }
+	reply.delivered = x.guard.delivering(o.ID)
 	return reply
 }
 

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -231,25 +232,8 @@ func (h *HTTP) list(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 // call answers a call of a tool.
 func (h *HTTP) call(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 	caller := h.identify(r)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
-	follow := context.AfterFunc(r.Context(), cancel)
-	a := &answering{h: h, w: w, r: r, parted: make(chan struct{})}
-	replies := make(chan *guard.Reply, 1)
-	go func() {
-		defer cancel()
-		replies <- h.guard.Call(ctx, caller, h.sessions.of(caller), m, a.exec)
-	}()
-	select {
-	case reply := <-replies:
-		a.finish(reply)
-	case <-a.parted:
-		follow()
-		go func() {
-			reply := <-replies
-			a.pending.settled()
-			reply.Done(true)
-		}()
-	}
+	a := &answering{h: h, w: w, r: r, resumes: r.Header.Get(sessionHeader) != ""}
+	a.finish(h.guard.Call(r.Context(), caller, h.sessions.of(caller), m, a.exec))
 }
 
 // finish writes the answer.
@@ -265,6 +249,9 @@ func (a *answering) finish(reply *guard.Reply) {
 	default:
 		err = a.write(reply.Response, reply.Message)
 	}
+	if err == nil && reply.Tracked() {
+		err = http.NewResponseController(a.w).Flush() // what is not on its way is not delivered
+	}
 	reply.Done(err == nil && a.r.Context().Err() == nil)
 }
 
@@ -278,9 +265,7 @@ type answering struct {
 	over    bool  // nothing more may be written
 	started bool  // events have been written
 	last    event // the event that the response came in; raw nil: it was none
-
-	parted  chan struct{} // closed when the answer comes on another stream; nil: it cannot
-	pending *pending
+	resumes bool  // the answer may come on another stream
 }
 
 // exec sends a message upstream and returns the response to it. Events that
@@ -298,7 +283,7 @@ func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, erro
 	defer response.Body.Close()
 	out := guard.Response{Status: response.StatusCode, Header: response.Header}
 	if mediaType(response.Header) == "text/event-stream" && response.StatusCode == http.StatusOK {
-		return a.events(ctx, out, response.Body, m)
+		return a.events(out, response.Body, m)
 	}
 	if out.Body, err = io.ReadAll(io.LimitReader(response.Body, MaxMessage+1)); err != nil {
 		return guard.Response{}, errors.Join(err, io.ErrUnexpectedEOF)
@@ -327,12 +312,12 @@ func mediaType(header http.Header) string {
 }
 
 // events reads a stream up to the response.
-func (a *answering) events(ctx context.Context, out guard.Response, body io.Reader, m *guard.Message) (guard.Response, error) {
+func (a *answering) events(out guard.Response, body io.Reader, m *guard.Message) (guard.Response, error) {
 	in, resumable := newEvents(body, MaxMessage), false
 	for {
 		e, err := in.next()
-		if errors.Is(err, io.EOF) && resumable && a.parted != nil && a.r.Header.Get(sessionHeader) != "" {
-			return a.elsewhere(ctx, out, m)
+		if errors.Is(err, io.EOF) && resumable && a.resumes {
+			return guard.Response{}, a.elsewhere(out, m)
 		}
 		if err != nil {
 			return guard.Response{}, errors.Join(err, io.ErrUnexpectedEOF)
@@ -402,8 +387,16 @@ func (a *answering) write(response guard.Response, message []byte) error {
 		return a.put(newEvent(message))
 	}
 	a.h.copyResponseHeader(a.w, a.r, response.Header)
-	a.w.WriteHeader(response.Status)
-	return a.put(message)
+	return a.whole(response.Status, message)
+}
+
+// whole writes an answer that is all there, in one piece.
+func (a *answering) whole(status int, message []byte) error {
+	a.w.Header().Set("Content-Length", strconv.Itoa(len(message)))
+	a.w.WriteHeader(status)
+	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(writeTime)) // not every writer has deadlines
+	_, err := a.w.Write(message)
+	return err
 }
 
 // own ends the answer with a message of the guard's.
@@ -414,8 +407,9 @@ func (a *answering) own(message []byte) error {
 	if a.started {
 		return a.put(newEvent(message))
 	}
-	writeHeader(a.w, http.StatusOK)
-	return a.put(message)
+	a.w.Header().Set("Content-Type", "application/json")
+	a.w.Header().Set("Cache-Control", "no-store")
+	return a.whole(http.StatusOK, message)
 }
 
 // batch takes a list of messages apart and answers with the list of what comes.

@@ -29,11 +29,8 @@ type deferredKey struct{ session, id string }
 // pending is one of them.
 type pending struct {
 	answer chan *guard.Message
-	once   sync.Once
 	done   chan struct{} // closed when the answer is recorded
 }
-
-func (p *pending) settled() { p.once.Do(func() { close(p.done) }) }
 
 func (d *deferred) add(key deferredKey) *pending {
 	p := &pending{answer: make(chan *guard.Message, 1), done: make(chan struct{})}
@@ -54,27 +51,29 @@ func (d *deferred) take(key deferredKey) *pending {
 	return p
 }
 
-// elsewhere waits for an answer that comes on another stream. The request that
-// asked for it ends.
-func (a *answering) elsewhere(ctx context.Context, out guard.Response, m *guard.Message) (guard.Response, error) {
+// elsewhere says that the answer comes on another stream, which waits until it
+// is recorded. The request that asked for it ends.
+func (a *answering) elsewhere(out guard.Response, m *guard.Message) *guard.Elsewhere {
 	key := deferredKey{a.r.Header.Get(sessionHeader), string(m.ID)}
 	p := a.h.deferred.add(key)
-	defer a.h.deferred.take(key)
 	a.mu.Lock()
-	a.over, a.pending = true, p
+	a.over = true
 	a.mu.Unlock()
-	close(a.parted)
-	timer := time.NewTimer(resumeTime)
-	defer timer.Stop()
-	select {
-	case out.Message = <-p.answer:
-		out.Body = out.Message.Raw
-		return out, nil
-	case <-ctx.Done():
-		return guard.Response{}, errors.Join(ctx.Err(), io.ErrUnexpectedEOF)
-	case <-timer.C:
-		return guard.Response{}, errors.Join(errors.New("nobody came back for the answer"), io.ErrUnexpectedEOF)
+	wait := func(ctx context.Context) (guard.Response, error) {
+		defer a.h.deferred.take(key)
+		timer := time.NewTimer(resumeTime)
+		defer timer.Stop()
+		select {
+		case out.Message = <-p.answer:
+			out.Body = out.Message.Raw
+			return out, nil
+		case <-ctx.Done():
+			return guard.Response{}, errors.Join(ctx.Err(), io.ErrUnexpectedEOF)
+		case <-timer.C:
+			return guard.Response{}, errors.Join(errors.New("nobody came back for the answer"), io.ErrUnexpectedEOF)
+		}
 	}
+	return &guard.Elsewhere{Wait: wait, Recorded: func() { close(p.done) }, Drop: func() { a.h.deferred.take(key); close(p.done) }}
 }
 
 // resume passes on a stream that a client asked for. An answer that a call

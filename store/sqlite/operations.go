@@ -187,8 +187,15 @@ func blob(key *operation.Key) []byte {
 // time is the clock, in the precision of the file.
 func (s *Store) time() time.Time { return instant(s.now().UnixMicro()) }
 
-// transact runs f in one transaction that holds the write lock.
+// transact runs f in one transaction that holds the write lock. Those of this
+// process queue for it: SQLite itself would have them look for it now and then.
 func (s *Store) transact(ctx context.Context, db *sql.DB, f func(*Tx) error) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return s.explain(err)

@@ -60,6 +60,7 @@ type Store struct {
 	relaxed  *sql.DB // as write, without waiting for the disk
 	read     *sql.DB
 	prepared map[string]*sql.Stmt // of write
+	turn     chan struct{}        // is full while a transaction runs
 }
 
 var _ operation.Store = (*Store)(nil)
@@ -71,7 +72,7 @@ func Open(ctx context.Context, path string, now func() time.Time) (*Store, error
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, now: now}
+	s := &Store{path: path, now: now, turn: make(chan struct{}, 1)}
 	open := func(connections int, parameters ...string) *sql.DB {
 		if err != nil {
 			return nil
