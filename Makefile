@@ -22,7 +22,7 @@ test: needed npm ## everything that must hold, under the race detector
 bench: ## figures beside SQLite, jq and a page's own fetch, and the cost of recovery.Do
 	@command -v jq >/dev/null || { echo "jq is missing: install it (Debian: apt-get install jq)"; exit 1; }
 	go test -run '^$$' -bench . -benchmem ./recovery
-	cd bench && go run . && go run ./judge && go run ./page
+	cd bench && go run . && go run ./judge && go run ./page && go run ./guard
 
 lint: ## formatting and static analysis
 	@unformatted=$$($(GOFUMPT) -l .); test -z "$$unformatted" || { echo "not formatted by gofumpt: $$unformatted"; exit 1; }
