@@ -263,7 +263,8 @@ var problemCases = []struct {
 	{"a lost answer that claims no effect", charges, []edit{{"{fact: no_answer}, effects: [read], is: TEMP_UNAVAILABLE", "{fact: no_answer}, effects: [keyed], is: ACCESS_DENIED"}}},
 	{"a lost answer by its status", charges, []edit{{"{fact: no_answer}, effects: [read],", "{status: [502, 503]},"}}},
 	{"a rule of no effect", charges, []edit{{"effects: [read], is: TEMP_UNAVAILABLE}", "effects: [], is: TEMP_UNAVAILABLE}"}, {"effects: [read], is: TEMP_UNAVAILABLE, wait", "effects: [read, read], is: TEMP_UNAVAILABLE, wait"}}},
-	{"a rule of another effect", charges, []edit{{"absorb: true}", "absorb: true, failures: [{when: {error: -32000}, effects: [unsafe], is: ACCESS_DENIED}]}"}}},
+	{"a rule of another effect", charges, []edit{{"absorb: true}", "absorb: true, failures: [{when: {error: -32000}, effects: [keyed], is: ACCESS_DENIED}]}"}}},
+	{"a rule of a read that the server may contradict", charges, []edit{{"absorb: true}", "absorb: true, failures: [{when: {text: '^Busy$'}, is: TEMP_UNAVAILABLE, sample: Busy}, {when: {fact: no_answer}, is: TEMP_UNAVAILABLE}]}"}}},
 	{"a rule that never holds", charges, []edit{{"  - {when: {text: '^Invoice", "  - {when: {fact: no_answer}, effects: [read], is: OUTCOME_UNKNOWN}\n  - {when: {status: [401, 403]}, is: AUTH_REQUIRED}\n  - {when: {status: [403, 401]}, effects: [read], is: ACCESS_DENIED}\n  - {when: {text: '^Invoice"}}},
 	{"a question that is open to a guard", charges, []edit{{"effect: read, timeout: 20s", "effect: ASK, timeout: ASK"}, {"is: INVALID_ARGUMENT", "is: ASK"}}},
 

@@ -1,6 +1,7 @@
 // Package contract defines the file that declares a service: its data, the
 // tools that it serves, what each of them promises, takes, answers and fails
-// with, and what an agent may do after a failure.
+// with, and what an agent may do after a failure; or how the tools of another
+// server are guarded.
 //
 // A contract is one YAML 1.2 or JSON document. Scalars are those of the YAML
 // 1.2 core schema: yes is a text, 0017 is the text of an integer that nobody
@@ -24,6 +25,24 @@
 // lumens gives min_lumens. Filters that test for equality or words bear the
 // member's name. A preference is the column's name with _ascending or
 // _descending. The order of keys in the file is the order of the schema.
+//
+// A guard contract names the MCP server that a guard stands in front of, and
+// what repeating its tools does; it declares neither promises nor answers:
+//
+//	remit: 1
+//	service: billing
+//	upstream: {stdio: [npx, -y, "@acme/billing-mcp"]}
+//	failures:
+//	  - {when: {text: '^Busy$'}, effects: [read], is: TEMP_UNAVAILABLE, wait: 2s, sample: Busy}
+//	tools:
+//	  get_*: {effect: read, absorb: true}
+//	  create_charge: {effect: keyed, key: {argument: idempotency_key, by: guard}, identity: [invoice_id]}
+//	  "*": {effect: unsafe}
+//
+// A tool falls under its own name, else under the pattern with the most
+// characters besides *. Prose is read only where a rule declares it, anchored
+// and with a sample that it matches, and lets nothing but reads be repeated; a
+// lost answer is never read as one that tells what a write did.
 //
 // Reading is strict: an unknown or duplicate key, a wrong type, a name taken
 // twice, and every rule of validation give an error that names file, line and

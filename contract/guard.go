@@ -82,6 +82,17 @@ func (t *Tool) guardedEffect() record.Effect {
 	return record.Effect(t.Effect)
 }
 
+// mayHave are the effects that calls of a guarded tool may be decided by: its
+// own, and unsafe where the server's annotations contradict one that is less.
+func (t *Tool) mayHave() []record.Effect {
+	switch effect := t.guardedEffect(); effect {
+	case record.Read, record.Idempotent:
+		return []record.Effect{effect, record.Unsafe}
+	default:
+		return []record.Effect{effect}
+	}
+}
+
 func (v validator) guarded(path, name string, t *Tool) {
 	switch {
 	case !toolPattern.MatchString(name):
@@ -92,7 +103,7 @@ func (v validator) guarded(path, name string, t *Tool) {
 	if t == nil || v.d.failed[path] {
 		return
 	}
-	v.rules(path, t.Failures, []record.Effect{t.guardedEffect()})
+	v.rules(path, t.Failures, t.mayHave())
 	if v.d.failed[path+".effect"] {
 		return // what the tool may have is not known
 	}
@@ -270,7 +281,7 @@ func (v validator) effectsOf(place, tool string, rule *FailureRule, of []record.
 			effects = append(effects, record.Effect(effect))
 		}
 	}
-	if len(effects) == 0 && len(rule.Effects) > 0 && !v.d.failed[tool+".effect"] {
+	if len(effects) == 0 && len(rule.Effects) > 0 && !v.d.failed[tool+".effect"] { // the effects of a tool, its own first
 		v.fail(path, "the tool's effect is %s, so this rule never holds; leave effects out", of[0])
 	}
 	return effects
@@ -340,7 +351,7 @@ func (v validator) waits(place string, rule *FailureRule) {
 	case group != "" && rule.pattern != nil && rule.pattern.SubexpIndex(group) < 0:
 		v.fail(path, `no group of when.text is named %s; write one, such as (?P<%s>\d+), or a length of time, such as 2s`, group, group)
 	case group != "" && rule.pattern != nil && rule.pattern.MatchString(rule.Sample):
-		if _, ok := rule.WaitIn(rule.Sample); !ok {
+		if _, ok := rule.waitIn(rule.Sample); !ok {
 			v.fail(path, "in the sample %s captures %s; it captures digits alone, and at most 24 hours", group, shown(captured(rule)))
 		}
 	}

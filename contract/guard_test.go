@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -166,7 +167,7 @@ func TestWaitIn(t *testing.T) {
 		{&FailureRule{When: When{Text: "^wait$"}, Wait: Wait{Group: "seconds"}}, "wait", 0, false},
 		{&FailureRule{}, "wait30", 0, false},
 	} {
-		if got, ok := c.rule.WaitIn(c.text); got != c.want || ok != c.ok {
+		if got, ok := c.rule.waitIn(c.text); got != c.want || ok != c.ok {
 			t.Errorf("%q of %q: %v %v, want %v %v", c.rule.Wait.Group, c.text, got, ok, c.want, c.ok)
 		}
 	}
@@ -195,7 +196,9 @@ func TestGuardAccepted(t *testing.T) {
 		{{"{fact: no_answer}, effects: [read],", "{status: 503},"}},
 		{{"is: TEMP_UNAVAILABLE, wait: seconds", "is: QUOTA_EXHAUSTED, wait: seconds"}},
 		{{"wait: seconds", "wait: 2s"}},
-		{{"absorb: true}", "absorb: true, failures: [{when: {text: '^Busy$'}, is: TEMP_UNAVAILABLE, sample: Busy}]}"}}, // the tool is a read
+		{{"absorb: true}", "absorb: true, failures: [{when: {text: '^Busy$'}, effects: [read], is: TEMP_UNAVAILABLE, sample: Busy}]}"}},
+		{{"absorb: true}", "absorb: true, failures: [{when: {text: '^Busy$'}, effects: [unsafe], is: OUTCOME_UNKNOWN, sample: Busy}]}"}},
+		{{"  \"*\": {effect: unsafe}", "  \"*\": {effect: keyed, key: {argument: k}, failures: [{when: {fact: no_answer}, is: TEMP_UNAVAILABLE}]}"}},
 		{{"is: INVALID_ARGUMENT, field: invoice_id", "effects: [read, unsafe], is: OUTCOME_UNKNOWN"}},
 		{{"  - {when: {text: '^Invoice", "  - {when: {fact: no_answer}, effects: [keyed], is: OUTCOME_UNKNOWN}\n  - {when: {text: '^Invoice"}},
 	} {
@@ -289,4 +292,21 @@ func manyPatterns(count int) string {
 		b.WriteString("  \"" + strings.Repeat("*a", i%60) + "*b" + strings.Repeat("c", i/60) + "\": {status: {tool: " + strings.Repeat("a", 100) + "}}\n")
 	}
 	return b.String()
+}
+
+// TestGuardSpecified reads the contract that SPEC.md shows.
+func TestGuardSpecified(t *testing.T) {
+	text, err := os.ReadFile("../SPEC.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "### Guard contracts")
+	_, block, _ := strings.Cut(section, "```yaml\n")
+	block, _, found := strings.Cut(block, "```")
+	if !found {
+		t.Fatal("SPEC.md shows no guard contract")
+	}
+	if diff := difference(mustParse(t, charges, example(t, charges)), mustParse(t, "SPEC.md", block)); diff != "" {
+		t.Error(diff)
+	}
 }

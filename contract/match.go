@@ -65,14 +65,14 @@ func textPattern(text string) (*regexp.Regexp, error) {
 	return regexp.Compile(`\A(?:` + text + `)\z`)
 }
 
-// maxTextWait bounds a wait that a text states.
+// maxTextWait bounds a wait that a sample states.
 const maxTextWait = 24 * time.Hour
 
-// WaitIn is the wait that the rule states for a failure of this text: the
+// waitIn is the wait that the rule states for a failure of this text: the
 // fixed one, or what the group of its name captures. It is false where there
 // is none: no wait in the rule, nothing but digits is captured, or more than
 // 24 hours.
-func (r *FailureRule) WaitIn(text string) (time.Duration, bool) {
+func (r *FailureRule) waitIn(text string) (time.Duration, bool) {
 	if r.Wait.Group == "" {
 		return time.Duration(r.Wait.Fixed), r.Wait.Fixed != 0
 	}
