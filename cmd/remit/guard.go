@@ -132,6 +132,12 @@ func (f guardFlags) guarding(cmd *cobra.Command, args []string) (*guarding, erro
 	if len(args) > 0 && f.upstream != "" {
 		return nil, usage("the command after -- and --upstream exclude each other; give one")
 	}
+	switch given := f.jwks != "" || f.issuer != "" || f.audience != ""; {
+	case given && (f.jwks == "" || f.issuer == "" || f.audience == ""):
+		return nil, usage("--jwks, --issuer and --audience belong together; give all three, or none")
+	case f.listen == "" && (given || len(f.hosts) > 0 || len(f.origins) > 0):
+		return nil, usage("--jwks, --host and --origin are about callers over HTTP; give --listen too")
+	}
 	if f.contract != "" {
 		var err error
 		if g.contract, err = contract.Read(f.contract); err != nil {
@@ -306,7 +312,10 @@ func (g *guarding) serveHTTP(ctx context.Context) error {
 	if err != nil {
 		return listenError(g.flags.listen, err)
 	}
-	identify := proxy.Identified(nil)
+	identify, err := g.identify(ctx)
+	if err != nil {
+		return err
+	}
 	path := "/mcp"
 	var handler http.Handler
 	if g.upstream != nil {
@@ -332,6 +341,18 @@ func (g *guarding) serveHTTP(ctx context.Context) error {
 		_ = server.Close() // what streams on is cut off
 	}
 	return nil
+}
+
+// identify says who callers are.
+func (g *guarding) identify(ctx context.Context) (proxy.Identify, error) {
+	if g.flags.jwks == "" {
+		return proxy.Identified(nil), nil
+	}
+	verifier, err := proxy.NewVerifier(ctx, g.flags.jwks, g.flags.issuer, g.flags.audience)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	return proxy.Identified(verifier.Subject), nil
 }
 
 func lowered(texts []string) []string {
