@@ -148,6 +148,7 @@ func TestGeneralised(t *testing.T) {
 		{"Retry in 2.5 seconds", `^Retry in [\d.,]+ seconds$`, ""},
 		{"Retry in 2 minutes 30 seconds", `^Retry in \d+ minutes \d+ seconds$`, ""}, // two waits: nobody can tell which
 		{"It took 30 s", `^It took \d+ s$`, ""},
+		{"token=[redacted], or [redacted]", `^token=.+, or .+$`, ""},
 		{"", `^$`, ""},
 		{`"open`, `^"open$`, ""},
 	} {

@@ -250,6 +250,9 @@ var (
 	waiting   = regexp.MustCompile(`(?i)retry|again|wait|limit|throttl|too many|busy`)
 )
 
+// takenOut is what a trace has in the place of a secret.
+const takenOut = "[redacted]"
+
 const (
 	digits    = "0123456789"
 	maxDigits = 9 // of a number that may be a wait
@@ -327,6 +330,9 @@ func wordPattern(word string) string {
 	}
 	if closing := map[rune]string{'\'': "'", '"': `"`, '`': "`", '“': "”", '«': "»"}[first]; closing != "" && len(word) > size && strings.HasSuffix(word, closing) {
 		return regexp.QuoteMeta(string(first)) + "[^" + closing + "]*" + regexp.QuoteMeta(closing)
+	}
+	if before, after, found := strings.Cut(word, takenOut); found {
+		return regexp.QuoteMeta(before) + ".+" + strings.ReplaceAll(regexp.QuoteMeta(after), regexp.QuoteMeta(takenOut), ".+")
 	}
 	before, core, after := edged(word)
 	if !telling.MatchString(core) {
