@@ -437,7 +437,7 @@ func (x *exchange) abandoned(r reading) *Reply {
 	}
 	x.principal.mu.Unlock()
 	d := x.executed(r)
-	d.Asks, d.Code, d.Stop = false, Cancelled, record.Cancelled
+	d.Asks, d.Code, d.Next, d.Stop = false, Cancelled, record.Stop, record.Cancelled
 	x.decide(d)
 	return &Reply{Gone: true}
 }

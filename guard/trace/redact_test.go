@@ -57,7 +57,7 @@ func TestRedact(t *testing.T) {
 		`{"pwd":1234,"secret":{"v":"x"},"n":1}`:     `{"pwd":"` + gone + `","secret":"` + gone + `","n":1}`,
 		`{"tokens":["a","b"]}`:                      `{"tokens":"` + gone + `"}`,
 		`"{\"api_key\":\"abc\",\"pwd\":12}"`:        `"{\"api_key\":\"` + gone + `\",\"pwd\":\"` + gone + `\"}"`,
-		`password="cut of`:                          `password="` + gone + `"`,
+		`password="cut of`:                          `password="` + gone,
 		`password=ab\cd e`:                          `password=` + gone + ` e`,
 		"stdio:npx acme --api-key abc --port 1":     "stdio:npx acme --api-key " + gone + " --port 1",
 		"stdio:acme --token=abc -- x":               "stdio:acme --token=" + gone + " -- x",
