@@ -9,23 +9,33 @@ import (
 	"strings"
 )
 
-// Totals is what saved traces of recovery-v1 add up to, from the traces alone.
+// Totals is what saved traces of recovery-v1 add up to, or those of a guard,
+// from the traces alone.
 type Totals struct {
 	Executions          int            `json:"executions"`
 	Initial             int            `json:"initial"`
 	Subsequent          int            `json:"subsequent"`
-	AvailabilityRetries int            `json:"availability_retries"` // unchanged, after wait_and_retry
-	Corrections         int            `json:"corrections"`          // another input, after request_correction
-	Authentications     int            `json:"authentications"`      // now authenticated, after request_authentication
-	Unexplained         int            `json:"unexplained,omitzero"` // subsequent ones that none of these permits
+	AvailabilityRetries int            `json:"availability_retries"`  // unchanged, after wait_and_retry
+	Corrections         int            `json:"corrections"`           // another input, after request_correction
+	Authentications     int            `json:"authentications"`       // now authenticated, after request_authentication
+	Refreshes           int            `json:"refreshes,omitzero"`    // guard: after refresh_state
+	Checks              int            `json:"checks,omitzero"`       // guard: unchanged, after check_status
+	Replies             int            `json:"replies,omitzero"`      // guard: after the upstream had asked something back
+	BegunBefore         int            `json:"begun_before,omitzero"` // guard: the first here of a case that began elsewhere; counted as subsequent
+	Unexplained         int            `json:"unexplained,omitzero"`  // subsequent ones that none of these permits
 	Succeeded           int            `json:"succeeded"`
 	EndedOtherwise      int            `json:"ended_otherwise"`
 	Unfinished          int            `json:"unfinished,omitzero"` // cases whose last line has no disposition
 	Dispositions        map[string]int `json:"dispositions"`
+
+	// Of a guard: its calls, and lines without an execution by who answered.
+	Calls    int            `json:"calls,omitzero"`
+	Answered map[string]int `json:"answered,omitzero"`
 }
 
-// Recount adds up traces, grouped by case. Its error lists the faulty lines of
-// file, the first 20 one by one.
+// Recount adds up traces: of recovery-v1, grouped by case, or of a guard, which
+// the first line tells. Its error lists the faulty lines of file, the first 20
+// one by one.
 func Recount(file string, traces io.Reader) (*Totals, error) {
 	r := recount{totals: &Totals{Dispositions: map[string]int{}}, seen: map[string]bool{}}
 	lines := bufio.NewScanner(traces)
@@ -33,7 +43,10 @@ func Recount(file string, traces io.Reader) (*Totals, error) {
 	number := 0
 	for lines.Scan() {
 		number++
-		if err := r.line(lines.Bytes()); err != nil {
+		if number == 1 && ofGuard(lines.Bytes()) {
+			r.guard = newGuardCount(r.totals)
+		}
+		if err := r.line(number, lines.Bytes()); err != nil {
 			r.fault("%s:%d: %w", file, number, err)
 		}
 	}
@@ -44,6 +57,11 @@ func Recount(file string, traces io.Reader) (*Totals, error) {
 	}
 	if number == 0 {
 		r.fault("%s: it has no traces", file)
+	}
+	if r.guard != nil && r.faulty == 0 {
+		for _, fault := range r.guard.end() {
+			r.fault("%s:%d: %w", file, fault.line, fault.err)
+		}
 	}
 	if r.faulty > maxVoid {
 		r.faults = append(r.faults, fmt.Errorf("and %d more faulty lines", r.faulty-maxVoid))
@@ -59,6 +77,7 @@ type recount struct {
 	totals *Totals
 	seen   map[string]bool // cases whose lines have begun
 	last   *trace          // the line before
+	guard  *guardCount     // nil: they are no traces of a guard
 	faults []error         // the first of them
 	faulty int             // how many there are
 }
@@ -70,7 +89,10 @@ func (r *recount) fault(format string, args ...any) {
 	}
 }
 
-func (r *recount) line(text []byte) error {
+func (r *recount) line(number int, text []byte) error {
+	if r.guard != nil {
+		return r.guard.line(number, text)
+	}
 	t, err := strictTrace(text)
 	if err != nil {
 		return fmt.Errorf("not a trace line: %w", err)

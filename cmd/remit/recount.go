@@ -14,20 +14,22 @@ import (
 	"remit.example/oracle"
 )
 
-const recountLong = `Recount saved traces of recovery-v1 from the traces alone: how many executions,
-why each further one was made, how the cases ended. It judges nothing.
+const recountLong = `Recount saved traces of recovery-v1, or those of remit guard, from the traces
+alone: how many executions, why each further one was made, how the cases ended.
+It judges nothing.
 
-TRACES.jsonl has one line for each execution, grouped by case; - reads standard
-input.`
+TRACES.jsonl has one line for each execution, grouped by case, or one for each
+decision of a guard; - reads standard input.`
 
 const recountExample = `  remit recount recovery/testdata/recovery-v1.traces.jsonl
-  remit replay recovery-v1 < cases.jsonl | remit recount - --report json`
+  remit replay recovery-v1 < cases.jsonl | remit recount - --report json
+  remit recount trace.jsonl`
 
 func newRecount() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:     "recount TRACES.jsonl",
-		Short:   "Recount saved traces of recovery-v1",
+		Short:   "Recount saved traces of recovery-v1 or of a guard",
 		Long:    recountLong,
 		Example: recountExample,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,16 +77,60 @@ func totalsText(t *oracle.Totals) string {
 	for _, name := range slices.Sorted(maps.Keys(t.Dispositions)) {
 		ends = append(ends, fmt.Sprintf("%s %d", name, t.Dispositions[name]))
 	}
-	text := fmt.Sprintf("%d executions = %d initial + %d subsequent\n", t.Executions, t.Initial, t.Subsequent) +
-		fmt.Sprintf("%d subsequent = %d unchanged after a wait + %d corrected + %d newly authenticated", t.Subsequent, t.AvailabilityRetries, t.Corrections, t.Authentications)
-	if t.Unexplained > 0 {
-		text += fmt.Sprintf(" + %d that none of these permits", t.Unexplained)
+	text := ""
+	if t.Answered != nil {
+		text = answeredText(t)
 	}
-	text += fmt.Sprintf("\n%d cases: %d succeeded, %d ended otherwise", t.Initial, t.Succeeded, t.EndedOtherwise)
+	kinds := []string{
+		fmt.Sprintf("%d unchanged after a wait", t.AvailabilityRetries),
+		fmt.Sprintf("%d corrected", t.Corrections),
+		fmt.Sprintf("%d newly authenticated", t.Authentications),
+	}
+	for _, kind := range []struct {
+		count int
+		words string
+	}{
+		{t.Refreshes, "%d after the state was read again"},
+		{t.Checks, "%d with its key, after its outcome was unknown"},
+		{t.Replies, "%d that answer a question"},
+		{t.BegunBefore, "%d of cases that began before"},
+		{t.Unexplained, "%d that none of these permits"},
+	} {
+		if kind.count > 0 {
+			kinds = append(kinds, fmt.Sprintf(kind.words, kind.count))
+		}
+	}
+	text += fmt.Sprintf("%d executions = %d initial + %d subsequent\n", t.Executions, t.Initial, t.Subsequent) +
+		fmt.Sprintf("%d subsequent = %s", t.Subsequent, strings.Join(kinds, " + ")) +
+		fmt.Sprintf("\n%d cases: %d succeeded, %d ended otherwise", t.Initial+t.BegunBefore, t.Succeeded, t.EndedOtherwise)
 	if t.Unfinished > 0 {
 		text += fmt.Sprintf(", %d did not end", t.Unfinished)
 	}
-	return text + "\n" + strings.Join(ends, ", ") + "\n" + recountBoundary
+	text += "\n"
+	if len(ends) > 0 || t.Answered == nil {
+		text += strings.Join(ends, ", ") + "\n"
+	}
+	return text + recountBoundary
+}
+
+// answeredText is the line of a guard's calls.
+func answeredText(t *oracle.Totals) string {
+	without := 0
+	var from []string
+	for _, name := range []string{"memory", "ledger", "validation"} {
+		without += t.Answered[name]
+		if n := t.Answered[name]; n > 0 {
+			from = append(from, fmt.Sprintf("%s %d", name, n))
+		}
+	}
+	text := fmt.Sprintf("%d calls, %d answered without an execution", t.Calls, without)
+	if len(from) > 0 {
+		text += ": " + strings.Join(from, ", ")
+	}
+	if n := t.Answered["tool"]; n > 0 {
+		text += fmt.Sprintf("; %d not sent, or not taken by the server", n)
+	}
+	return text + "\n"
 }
 
 // recountBoundary says what the counts are.
