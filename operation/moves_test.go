@@ -153,6 +153,11 @@ func TestLeaseEnd(t *testing.T) {
 	if len(writes) != 1 || writes[0].By != ByExpiry {
 		t.Errorf("a claim does not write the expiry: %+v", writes)
 	}
+	expired := Operation{ID: "o", Fingerprint: "A", State: Sent, Repeatable: true, Fence: 1, Lease: noon}
+	v, writes := Decide(Claim{Fingerprint: "A", Repeatable: true, NewID: "new", Lease: time.Minute}, []Operation{expired}, noon)
+	if v.Kind != Again || len(writes) != 1 || writes[0].State != Sent || writes[0].Fence != 2 || writes[0].By != "" {
+		t.Errorf("a claim that repeats it: %s, %+v", v.Kind, writes)
+	}
 }
 
 // TestSeveralOpen: which only a changed declaration of intents brings about.

@@ -168,3 +168,19 @@ func TestRefusedStandsInNobodysWay(t *testing.T) {
 	other.Fingerprint = "invoice-7, 43.00 EUR"
 	d.claim(2, other, operation.Execute)
 }
+
+// TestRefusedHidesNothing: behind a refused operation the confirmed one still counts.
+func TestRefusedHidesNothing(t *testing.T) {
+	d := newDesk(t)
+	first := d.claim(0, payment("A"), operation.Execute)
+	d.settle(1, first, operation.Confirmed, nil)
+	if err := d.Deliver(t.Context(), first.ID, operation.Delivered); err != nil {
+		t.Fatal(err)
+	}
+	d.settle(3, d.claim(2, payment("B"), operation.Execute), operation.Refused, nil)
+	other := payment("C")
+	other.Fingerprint = "invoice-7, 43.00 EUR"
+	if o := d.claim(4, other, operation.Reused); o.ID != first.ID {
+		t.Errorf("it names %s, not the confirmed one", o.ID)
+	}
+}

@@ -281,7 +281,7 @@ func TestInTransaction(t *testing.T) {
 func TestCrash(t *testing.T) {
 	server := pgtest.Start(t)
 	s := open(t, server.Place(t))
-	const callers, calls = 4, 400
+	const callers, calls = 4, 200
 	var mu sync.Mutex
 	executed, acknowledged, failures := map[string]string{}, map[string]bool{}, 0
 	var wg sync.WaitGroup
