@@ -22,6 +22,7 @@ import (
 	"remit.example/contract"
 	"remit.example/guard"
 	"remit.example/guard/proxy"
+	"remit.example/guard/trace"
 	"remit.example/operation"
 )
 
@@ -68,6 +69,7 @@ type guardFlags struct {
 	issuer   string
 	audience string
 	verbose  bool
+	metrics  string
 }
 
 func newGuard() *cobra.Command {
@@ -102,6 +104,8 @@ func newGuard() *cobra.Command {
 	f.StringVar(&flags.issuer, "issuer", "", "`ISSUER` that callers' tokens must name")
 	f.StringVar(&flags.audience, "audience", "", "`AUDIENCE` that callers' tokens must name")
 	f.BoolVar(&flags.verbose, "verbose", false, "print a line for each decision")
+	f.StringVar(&flags.metrics, "metrics", "", "serve Prometheus metrics at `HOST:PORT`, /metrics; without HOST on this machine alone")
+	addGuardVerbs(cmd)
 	return cmd
 }
 
@@ -244,6 +248,9 @@ func (g *guarding) open(ctx context.Context) error {
 		g.closers = append(g.closers, func() { _ = g.store.Close() })
 		options.Store = g.store
 	}
+	if err := g.watch(&options); err != nil {
+		return err
+	}
 	g.guard = guard.New(options)
 	return nil
 }
@@ -329,7 +336,7 @@ func (g *guarding) serveHTTP(ctx context.Context) error {
 	server := proxy.Server(access.Limit(handler), g.logger())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	fmt.Fprintf(g.log, "guarding %s\n  MCP  %s%s\n", g.name, localURL(listener.Addr().String()), path)
+	fmt.Fprintf(g.log, "guarding %s\n  MCP  %s%s\n", trace.Redact(g.name), localURL(listener.Addr().String()), path)
 	select {
 	case err := <-ended:
 		return err
