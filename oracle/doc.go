@@ -8,7 +8,7 @@
 // is an error.
 //
 //	suite, version   its name and edition
-//	contract         recovery-v1, catalogue-v1, platform-v1 or browser-v1: which rules apply
+//	contract         recovery-v1, catalogue-v1, guard-v1, platform-v1 or browser-v1: which rules apply
 //	sha256           of its case lines, each followed by a newline
 //	oracle_sha256    of its oracle lines, then all lines beside them, the same way
 //	fixture          the inventory of a catalogue suite or one of recordings: {"name", "items"}

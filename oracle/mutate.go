@@ -37,7 +37,7 @@ type Operator struct {
 
 // Operators lists the operators of all contracts.
 func Operators() []Operator {
-	return slices.Concat(traceOperators, toolOperators, callerOperators, answerOperators, platformOperators, recordedOperators)
+	return slices.Concat(traceOperators, toolOperators, callerOperators, answerOperators, guardOperators, platformOperators, recordedOperators)
 }
 
 // lineOperator changes one line at a time: change gives the results of a line

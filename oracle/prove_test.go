@@ -11,7 +11,7 @@ import (
 // rejected by their rules, and no mutant survives.
 func TestBuiltinSuites(t *testing.T) {
 	mutants := 0
-	for _, name := range slices.Concat(oracle.Names(), oracle.BrowserNames()) {
+	for _, name := range slices.Concat(oracle.Names(), oracle.GuardNames(), oracle.BrowserNames()) {
 		s, err := oracle.Builtin(name)
 		if err != nil {
 			t.Error(err)

@@ -15,6 +15,7 @@ type Contract string
 const (
 	RecoveryV1  Contract = "recovery-v1"
 	CatalogueV1 Contract = "catalogue-v1"
+	GuardV1     Contract = "guard-v1"
 	PlatformV1  Contract = "platform-v1"
 	BrowserV1   Contract = "browser-v1"
 )
@@ -81,6 +82,7 @@ var recordRules = []Rule{
 var rules = map[Contract][]Rule{
 	RecoveryV1:  slices.Concat(recoveryRules, recordRules),
 	CatalogueV1: slices.Concat(catalogueRules, recordRules),
+	GuardV1:     guardRules,
 	PlatformV1:  platformRules,
 	BrowserV1:   slices.Concat(selectionRules, finalRules),
 }
@@ -96,6 +98,7 @@ type judged struct {
 var contracts = map[Contract]judged{
 	RecoveryV1:  {"case", (*Case).readConditions, (*lint).checkExecutions, compareTraces},
 	CatalogueV1: {"request_id", (*Case).readRequest, (*lint).checkAnswer, compareAnswers},
+	GuardV1:     {"case", (*Case).readGuarded, (*lint).checkGuarded, compareGuarded},
 	PlatformV1:  {"case", (*Case).readCall, (*lint).checkReading, compareReadings},
 	BrowserV1:   {"id", (*Case).readAsked, (*lint).checkRecorded, compareRecorded},
 }

@@ -60,9 +60,11 @@ type Case struct {
 
 	// Name identifies the case in its results.
 	Name string `json:"-"`
-	// given is the line of a recovery case, decoded; recorded what a recording of
+	// given is the line of a recovery case, decoded, and guarded that of a guard
+	// case; recorded what a recording of
 	// the case is held to.
 	given    given
+	guarded  guardCase
 	recorded recordedCase
 }
 
@@ -75,6 +77,9 @@ func Names() []string {
 	return []string{"recovery-v1", "catalogue-v1", "recovery-v1-extended", "catalogue-v1-extended"}
 }
 
+// GuardNames lists the built-in suites that judge what a guard lets through.
+func GuardNames() []string { return []string{"guard-v1"} }
+
 // BrowserNames lists the built-in suites that judge what happens in a browser.
 func BrowserNames() []string { return []string{"platform-v1", "browser-v1"} }
 
@@ -82,7 +87,7 @@ func BrowserNames() []string { return []string{"platform-v1", "browser-v1"} }
 func Builtin(name string) (*Suite, error) {
 	text, err := fs.ReadFile(builtin, path.Join("suites", name+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no suite is named %s; valid: %s", name, strings.Join(slices.Concat(Names(), BrowserNames()), ", "))
+		return nil, fmt.Errorf("no suite is named %s; valid: %s", name, strings.Join(slices.Concat(Names(), GuardNames(), BrowserNames()), ", "))
 	}
 	if err != nil {
 		return nil, err
