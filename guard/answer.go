@@ -3,6 +3,7 @@ package guard
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,7 +32,12 @@ type answer struct {
 // readAnswer reads a result. An error says that it is none of a call.
 func readAnswer(result jsontext.Value) (answer, error) {
 	var a answer
-	err := eachMember(result, func(name string, value jsontext.Value, _ int) error {
+	seen := make([]string, 0, 8)
+	err := eachOf(result, false, func(name string, value jsontext.Value, _ int) error {
+		if slices.Contains(seen, name) {
+			return errGivenTwice
+		}
+		seen = append(seen, name)
 		switch name {
 		case "isError":
 			a.failed = value.Kind() == 't'

@@ -409,7 +409,7 @@ func (x *exchange) pass(response Response, r reading, failure *record.Record) *R
 		return x.passed(response, nil)
 	}
 	x.decide(d.failed(failure))
-	if response.Message == nil && response.Status == 0 {
+	if r.unreadable || response.Message == nil && response.Status == 0 {
 		return &Reply{Own: true, Message: x.failureMessage(failure)}
 	}
 	return x.passed(response, failure)

@@ -161,7 +161,7 @@ func (g *Guard) readPage(tools jsontext.Value, last bool) (*page, error) {
 
 // eachItem calls f with each item of a JSON array.
 func eachItem(array jsontext.Value, f func(jsontext.Value) error) error {
-	decoder := decoderOf(array)
+	decoder := decoderOf(array, false)
 	defer free(decoder)
 	if decoder.PeekKind() != '[' {
 		return errors.New("it is no list")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,13 +33,18 @@ func (m *Message) Response() bool { return m.Method == "" && m.ID != nil }
 // envelope names the members of a message that mean something.
 var envelope = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 
-// ParseMessage reads the envelope of one message. A member that is given twice,
-// or in other letters, such as METHOD, is an error: another reader might take
-// it for the one that counts.
+// ParseMessage reads the envelope of one message. A member of it that is given
+// twice, or in other letters, such as METHOD, is an error: another reader might
+// take it for the one that counts. What it holds is JSON, and no more is asked.
 func ParseMessage(raw []byte) (*Message, error) {
 	m := &Message{Raw: raw}
 	version := ""
-	err := eachMember(raw, func(name string, value jsontext.Value, at int) error {
+	seen := make([]string, 0, len(envelope))
+	err := eachOf(raw, false, func(name string, value jsontext.Value, at int) error {
+		if slices.Contains(seen, name) {
+			return errGivenTwice
+		}
+		seen = append(seen, name)
 		switch name {
 		case "jsonrpc":
 			version = textOf(value)
@@ -86,21 +92,21 @@ func Split(raw []byte) ([][]byte, error) {
 	if len(raw) == 0 || raw[0] != '[' {
 		return [][]byte{raw}, nil
 	}
-	decoder := decoderOf(raw)
+	decoder := decoderOf(raw, false)
 	defer free(decoder)
 	if _, err := decoder.ReadToken(); err != nil {
-		return nil, err
+		return nil, notJSON(err)
 	}
 	var messages [][]byte
 	for decoder.PeekKind() != ']' {
 		value, err := decoder.ReadValue()
 		if err != nil {
-			return nil, err
+			return nil, notJSON(err)
 		}
 		messages = append(messages, bytes.Clone(value))
 	}
 	if _, err := decoder.ReadToken(); err != nil {
-		return nil, err
+		return nil, notJSON(err)
 	}
 	if len(messages) == 0 {
 		return nil, errors.New("an empty batch")
@@ -111,7 +117,12 @@ func Split(raw []byte) ([][]byte, error) {
 // eachMember calls f with each member of a JSON object and where its value
 // begins. Members that are given twice are an error, at any depth.
 func eachMember(object []byte, f func(name string, value jsontext.Value, at int) error) error {
-	decoder := decoderOf(object)
+	return eachOf(object, true, f)
+}
+
+// eachOf is eachMember; without strict, members may be given twice.
+func eachOf(object []byte, strict bool, f func(name string, value jsontext.Value, at int) error) error {
+	decoder := decoderOf(object, strict)
 	defer free(decoder)
 	if decoder.PeekKind() != '{' {
 		if _, err := decoder.ReadValue(); err != nil {
@@ -151,10 +162,17 @@ type decoder struct {
 
 var decoders = sync.Pool{New: func() any { return &decoder{Decoder: new(jsontext.Decoder)} }}
 
-func decoderOf(data []byte) *decoder {
+// The two ways of reading members that are given twice.
+var strictly, loosely = jsontext.AllowDuplicateNames(false), jsontext.AllowDuplicateNames(true)
+
+func decoderOf(data []byte, strict bool) *decoder {
 	d := decoders.Get().(*decoder)
 	d.from = *bytes.NewBuffer(data)
-	d.Reset(&d.from)
+	if strict {
+		d.Reset(&d.from, strictly)
+	} else {
+		d.Reset(&d.from, loosely)
+	}
 	return d
 }
 
@@ -173,11 +191,20 @@ func atEnd(decoder *jsontext.Decoder, all []byte) error {
 	return nil
 }
 
+var errGivenTwice = errors.New("a member is given twice")
+
+// errNotJSON marks what is not JSON at all.
+var errNotJSON = errors.New("it is not JSON")
+
 func notJSON(err error) error {
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		return errors.New("a member is given twice")
+		return errGivenTwice
 	}
-	return fmt.Errorf("it is not JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
+	reason := strings.TrimPrefix(err.Error(), "jsontext: ")
+	if len(reason) > 100 {
+		reason = strings.ToValidUTF8(reason[:100], "") + "…"
+	}
+	return fmt.Errorf("%w: %s", errNotJSON, reason)
 }
 
 // foldedIn is the name that another one differs from in letters alone.

@@ -51,6 +51,8 @@ type reading struct {
 	// apart says that the failure is one of the exchange and not of the call: it
 	// passes, and nothing is remembered.
 	apart bool
+	// unreadable says that what came is no answer, and is not passed on.
+	unreadable bool
 	// unsent says that nothing was executed.
 	unsent bool
 	// elsewhere is where the response came, or comes; nil: here.
@@ -72,7 +74,7 @@ func (p *plan) read(response Response, now time.Time) reading {
 func (p *plan) readResult(response Response, now time.Time) reading {
 	a, err := readAnswer(response.Message.Result)
 	if err != nil {
-		return reading{failure: p.lost(errUnreadable, contract.Unreadable)}
+		return p.unreadable()
 	}
 	if a.asks || a.runs {
 		return reading{answer: a, asks: true}
@@ -94,7 +96,7 @@ func (p *plan) readResult(response Response, now time.Time) reading {
 func (p *plan) readError(response Response, now time.Time) reading {
 	code, err := strconv.ParseInt(string(memberOf(response.Message.Error, "code")), 10, 64)
 	if err != nil {
-		return reading{failure: p.lost(errUnreadable, contract.Unreadable)}
+		return p.unreadable()
 	}
 	if code == elicits {
 		return reading{asks: true}
@@ -117,7 +119,7 @@ func (p *plan) readError(response Response, now time.Time) reading {
 // request did not fit the protocol passes: of the call it says nothing.
 func (p *plan) readStatus(response Response, now time.Time) reading {
 	if response.Status < 300 {
-		return reading{failure: p.lost(errUnreadable, contract.Unreadable)}
+		return p.unreadable()
 	}
 	facts := facts{status: response.Status, body: objectIn(response.Body)}
 	if failure := p.declared(facts); failure != nil {
@@ -135,6 +137,11 @@ func (p *plan) readStatus(response Response, now time.Time) reading {
 }
 
 var errUnreadable = errors.New("the answer cannot be read")
+
+// unreadable is what an answer comes to that cannot be read.
+func (p *plan) unreadable() reading {
+	return reading{failure: p.lost(errUnreadable, contract.Unreadable), unreadable: true}
+}
 
 // lost is the failure of an execution without an answer that can be read.
 func (p *plan) lost(err error, fact contract.Fact) *record.Record {

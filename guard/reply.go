@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,7 +36,11 @@ func protocolError(id jsontext.Value, code int, sentence string) []byte {
 
 // NotMessage is the response to bytes that are no JSON-RPC message.
 func NotMessage(err error) []byte {
-	return protocolError(nil, invalidRequest, "This is no JSON-RPC 2.0 message: "+err.Error()+".")
+	code := invalidRequest
+	if errors.Is(err, errNotJSON) {
+		code = parseError
+	}
+	return protocolError(nil, code, "This is no JSON-RPC 2.0 message: "+err.Error()+".")
 }
 
 // failureMessage is the response that carries a failure of the guard's own: a

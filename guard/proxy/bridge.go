@@ -279,6 +279,9 @@ func (s *bridged) answer(w http.ResponseWriter, r *http.Request, m *guard.Messag
 		case message := <-stream:
 			a.relay(newEvent(message))
 		case message := <-answered:
+			for len(stream) > 0 { // what the server said before it answered
+				a.relay(newEvent(<-stream))
+			}
 			done <- a.own(withID(message, id))
 			return
 		case <-r.Context().Done():

@@ -100,11 +100,16 @@ var eras = []string{"2026-07-28", "2025-11-25"}
 
 func newGuard(t *testing.T, mode contract.Mode) *guard.Guard {
 	t.Helper()
+	return newGuardOn(t, mode, operation.NewMemory(time.Now))
+}
+
+func newGuardOn(t *testing.T, mode contract.Mode, store operation.Store) *guard.Guard {
+	t.Helper()
 	c, err := contract.Parse("things.yaml", []byte(declared))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := guard.New(guard.Options{Contract: c, Upstream: "things", Mode: mode, Store: operation.NewMemory(time.Now)})
+	g := guard.New(guard.Options{Contract: c, Upstream: "things", Mode: mode, Store: store})
 	t.Cleanup(g.Wait)
 	return g
 }

@@ -100,8 +100,14 @@ func (c *client) handle(ctx context.Context, m *guard.Message, running *sync.Wai
 			return
 		}
 		running.Go(func() {
-			defer c.end(m)
-			c.call(ctx, m, reply)
+			defer cancel()
+			// The id is free again before its caller can know that.
+			end := sync.OnceFunc(func() { c.end(m) })
+			defer end()
+			c.call(ctx, m, func(message []byte) error {
+				end()
+				return reply(message)
+			})
 		})
 	case m.Method == "tools/list" && m.Request():
 		running.Go(func() { c.list(ctx, m, reply) })
@@ -125,7 +131,6 @@ func (c *client) begin(m *guard.Message, cancel context.CancelFunc) bool {
 func (c *client) end(m *guard.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.calls[string(m.ID)]()
 	delete(c.calls, string(m.ID))
 }
 
