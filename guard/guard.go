@@ -84,6 +84,7 @@ type Options struct {
 	// read, where there is no contract.
 	TrustAnnotations bool
 	Store            operation.Store
+	Lease            time.Duration  // how long a claim holds without being renewed; 0: 30 s
 	Clock            recovery.Clock // nil: the machine's
 	// Observed is told each decision, one after another for each caller; it
 	// may not block. nil: nobody.
@@ -137,6 +138,9 @@ func New(o Options) *Guard {
 	}
 	if g.clock == nil {
 		g.clock = machine{}
+	}
+	if g.options.Lease <= 0 {
+		g.options.Lease = defaultLease
 	}
 	return g
 }

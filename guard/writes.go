@@ -19,8 +19,7 @@ import (
 const noAnswer = contract.NoAnswer
 
 const (
-	// leaseTime is how long a claim holds without being renewed.
-	leaseTime = 30 * time.Second
+	defaultLease = 30 * time.Second
 	// pollMS is after how many milliseconds an operation may be asked for.
 	pollMS = 1000
 	// storeTime bounds one use of the store.
@@ -71,7 +70,7 @@ func (x *exchange) claim() (operation.Claim, error) {
 		Arguments:   c.arguments,
 		Repeatable:  p.effect == record.Idempotent,
 		NewID:       newID("op_", now),
-		Lease:       leaseTime,
+		Lease:       x.guard.options.Lease,
 		Window:      x.guard.limits.replayWindow,
 	}
 	if x.guard.options.Contract != nil {
@@ -205,8 +204,9 @@ func (x *exchange) renew(ctx context.Context, o operation.Operation) (stop func(
 	ctx, cancel := context.WithCancel(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
-		for x.guard.clock.Wait(ctx, leaseTime/3) == nil {
-			if errors.Is(x.guard.options.Store.Renew(ctx, o.ID, o.Fence, leaseTime), operation.ErrFenced) {
+		lease := x.guard.options.Lease
+		for x.guard.clock.Wait(ctx, lease/3) == nil {
+			if errors.Is(x.guard.options.Store.Renew(ctx, o.ID, o.Fence, lease), operation.ErrFenced) {
 				return
 			}
 		}

@@ -231,9 +231,12 @@ func upstreamHeader(lines []string, lookup func(string) (string, bool)) (http.He
 	return header, nil
 }
 
+// guardLease is the lease of a guard's claims; 0: its own. Tests shorten it.
+var guardLease time.Duration
+
 // open opens the ledger and makes the guard.
 func (g *guarding) open(ctx context.Context) error {
-	options := guard.Options{Contract: g.contract, Upstream: g.name, TrustAnnotations: g.flags.trust}
+	options := guard.Options{Contract: g.contract, Upstream: g.name, TrustAnnotations: g.flags.trust, Lease: guardLease}
 	switch {
 	case g.flags.observe:
 		options.Mode = contract.Observe
