@@ -131,9 +131,9 @@ type openWrite struct {
 
 // The bounds of what is read and shown.
 const (
-	maxReportLine = 1 << 20
-	maxFaultyLines     = 20
-	maxShownRows  = 50
+	maxReportLine  = 1 << 20
+	maxFaultyLines = 20
+	maxShownRows   = 50
 )
 
 // reportOf reads traces. Its error lists the faulty lines, the first 20 one
