@@ -43,6 +43,7 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	}
 	if err != nil {
 		x.released()
+		x.guard.unclaim(claim.NewID)
 		return x.answer(x.fill(&record.Record{
 			Code: record.TempUnavailable, RetryAfterMS: new(int64(defaultWaitMS)), WaitKind: record.Outage, Outcome: record.NotApplied,
 			Message: "The ledger of operations is not available, so that nothing was sent.",
@@ -58,6 +59,19 @@ func (x *exchange) write(ctx context.Context) *Reply {
 		return &Reply{Own: true, Message: protocolError(x.call.message.ID, invalidParams, err.Error())}
 	}
 	return x.send(ctx, verdict.Operation, request)
+}
+
+// unclaim settles an operation whose claim failed: it may have been recorded
+// all the same, and nobody sends it. Where that fails too, it ends with its
+// lease as unknown.
+func (g *Guard) unclaim(id string) {
+	g.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+		defer cancel()
+		_, _ = g.options.Store.Settle(ctx, id, 1, operation.Outcome{
+			State: operation.Refused, Code: string(record.TempUnavailable), By: operation.ByAnswer, Reason: "It was never sent.",
+		})
+	})
 }
 
 // claim is what the call asks of the ledger.
