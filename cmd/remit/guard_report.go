@@ -233,7 +233,7 @@ func (r *guardReport) add(l *trace.Line) {
 	}
 	r.Calls++
 	t.Calls++
-	switch observes := l.Mode == "observe"; {
+	switch {
 	case l.Avoided():
 		r.Avoided++
 		t.Avoided++
@@ -242,7 +242,6 @@ func (r *guardReport) add(l *trace.Line) {
 		r.WouldAvoid++
 		t.WouldAvoid++
 		r.wouldBe[guardReason{AnsweredFrom: l.Would, Code: l.WouldCode, Why: l.Why}]++
-		r.observed = r.observed || observes
 	case !l.Executed() && l.AnsweredFrom == string(guard.FromTool):
 		r.NotSent++
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,13 +15,14 @@ import (
 const asRemit = "REMIT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	programs := map[string]func(){"remit": main, "billing-mcp": billingServer, "mcp-calls": mcpCalls}
 	ofTests := func(arg string) bool { return strings.HasPrefix(arg, "-test.") } // the workers of a fuzz target
-	if os.Getenv(asRemit) != "" && !slices.ContainsFunc(os.Args[1:], ofTests) {
+	if programs[filepath.Base(os.Args[0])] == nil && os.Getenv(asRemit) != "" && !slices.ContainsFunc(os.Args[1:], ofTests) {
 		main()
 		return
 	}
 	if err := os.Setenv(asRemit, "1"); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"remit": main})
+	testscript.Main(m, programs)
 }

@@ -100,7 +100,7 @@ func (m *Metrics) Observe(d guard.Decision) {
 	m.seconds.WithLabelValues(tool, from).Observe(d.Took.Seconds())
 	switch {
 	case d.Tool == guard.StatusTool && d.From != guard.FromTool:
-	case d.Observed && d.Would != "" && d.Would != guard.FromTool:
+	case d.Observed && d.Execution > 0 && d.Would != "" && d.Would != guard.FromTool:
 		m.avoided.WithLabelValues(tool, string(d.Would), observes).Inc()
 	case !d.Observed && d.From != guard.FromTool:
 		m.avoided.WithLabelValues(tool, from, enforces).Inc()

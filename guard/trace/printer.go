@@ -53,7 +53,7 @@ func (f *Form) sentence(d guard.Decision) string {
 		text += fmt.Sprintf("; would be %s from %s", printable(f.name(string(d.WouldCode))), d.Would)
 	}
 	if d.Operation != "" {
-		text += fmt.Sprintf("; operation %s %s", printable(f.name(d.Operation)), d.State)
+		text += fmt.Sprintf("; operation %s", strings.TrimRight(printable(f.name(d.Operation))+" "+string(d.State), " "))
 	}
 	if d.Code != record.OK {
 		text += "; next " + action(d)
@@ -61,7 +61,7 @@ func (f *Form) sentence(d guard.Decision) string {
 	if d.Message != "" {
 		text += ": " + printable(clip(Redact(d.Message), maxName))
 	}
-	return strings.TrimRight(text, " ")
+	return text
 }
 
 // printable is a text without what could command a terminal.

@@ -265,6 +265,6 @@ func (l *Line) Avoided() bool {
 	return l.Execution == nil && l.AnsweredFrom != string(guard.FromTool) && l.Tool != guard.StatusTool
 }
 
-// WouldAvoid reports whether a call was sent that a guard which acts answers
-// itself.
-func (l *Line) WouldAvoid() bool { return l.Mode == observes && l.Would != "" }
+// WouldAvoid reports whether a call was executed that a guard which acts
+// answers itself.
+func (l *Line) WouldAvoid() bool { return l.Mode == observes && l.Would != "" && l.Executed() }
