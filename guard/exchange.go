@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,6 +48,10 @@ type Reply struct {
 	Own      bool
 	Message  []byte   // the response, as the caller gets it; nil: Response is passed as it is
 	Response Response // of the upstream
+	// Challenge is the WWW-Authenticate of the remembered response with the
+	// status 401 that the answer repeats, so that a client over HTTP learns where
+	// to authenticate; nil: it repeats none.
+	Challenge []string
 	// Gone says that nobody reads an answer here: the caller gave up, or gets
 	// it on another stream.
 	Gone      bool
@@ -78,6 +83,8 @@ type exchange struct {
 	exec      Exec
 	principal *principal
 	began     time.Time
+
+	challenge []string // of the refusal that answers
 
 	parted chan struct{} // of a write: closed when its answer comes elsewhere
 
@@ -174,6 +181,7 @@ func (x *exchange) refusal() (*record.Record, From) {
 		x.used = x.task.executions
 	}
 	if held, ok := p.recall(x.key(), now, x.caller.Credentials, x.schema(), x.forgotten); ok {
+		x.challenge = held.challenge
 		return x.remembered(held, now), FromMemory
 	}
 	if x.task != nil && x.task.executions >= x.guard.limits.executions {
@@ -342,6 +350,9 @@ func (x *exchange) execute(ctx context.Context, request []byte) (Response, readi
 	}
 	r := x.plan.read(response, x.guard.clock.Now())
 	r.elsewhere = elsewhere
+	if response.Status == http.StatusUnauthorized {
+		r.challenge = response.Header["Www-Authenticate"]
+	}
 	return response, r
 }
 
@@ -380,7 +391,7 @@ func (x *exchange) settle(r reading) *record.Record {
 		}
 	}
 	if !x.inLedger(failure) {
-		p.remember(x.key(), failure, now, x.caller.Credentials, x.schema(), x.guard.limits)
+		p.remember(x.key(), failure, now, x.caller.Credentials, x.schema(), x.guard.limits).challenge = r.challenge
 	} else {
 		delete(p.refusals, x.key())
 	}
@@ -462,7 +473,7 @@ func (x *exchange) passed(response Response, failure *record.Record) *Reply {
 // answer is a failure that the guard itself answers with.
 func (x *exchange) answer(failure *record.Record, from From) *Reply {
 	x.decide(Decision{From: from}.failed(failure))
-	return &Reply{Own: true, Message: x.failureMessage(failure)}
+	return &Reply{Own: true, Message: x.failureMessage(failure), Challenge: x.challenge}
 }
 
 // observe sends a call whatever would have answered it.

@@ -64,7 +64,8 @@ type refusal struct {
 	writes      uint64 // successes of the caller when it was given
 	successes   uint64
 	schema      Digest
-	probing     bool // one execution is under way
+	probing     bool     // one execution is under way
+	challenge   []string // see Reply.Challenge
 }
 
 // callKey identifies a call of one principal.
@@ -154,7 +155,7 @@ func (p *principal) recall(key callKey, now time.Time, credentials, schema Diges
 }
 
 // remember notes that a call was refused. limits are those of the contract.
-func (p *principal) remember(key callKey, r *record.Record, now time.Time, credentials, schema Digest, limits limits) {
+func (p *principal) remember(key callKey, r *record.Record, now time.Time, credentials, schema Digest, limits limits) *refusal {
 	e := endsOf(r.Code)
 	next := &refusal{
 		record: r, at: now, credentials: credentials, schema: schema, writes: p.writes, successes: p.successes,
@@ -177,6 +178,7 @@ func (p *principal) remember(key callKey, r *record.Record, now time.Time, crede
 		p.makeRoom(now)
 	}
 	p.refusals[key] = next
+	return next
 }
 
 // makeRoom drops the refusals that are over, or else the oldest.

@@ -55,6 +55,8 @@ type reading struct {
 	unreadable bool
 	// unsent says that nothing was executed.
 	unsent bool
+	// challenge is the WWW-Authenticate of a response with the status 401.
+	challenge []string
 	// elsewhere is where the response came, or comes; nil: here.
 	elsewhere *Elsewhere
 }

@@ -282,7 +282,7 @@ func (s *bridged) answer(w http.ResponseWriter, r *http.Request, m *guard.Messag
 			for len(stream) > 0 { // what the server said before it answered
 				a.relay(newEvent(<-stream))
 			}
-			done <- a.own(withID(message, id))
+			done <- a.respond(withID(message, id))
 			return
 		case <-r.Context().Done():
 			done <- r.Context().Err()
@@ -307,6 +307,17 @@ func withID(message []byte, id jsontext.Value) []byte {
 		return message
 	}
 	return m.WithID(id)
+}
+
+// respond ends the answer to a request of a process's client.
+func (a *answering) respond(message []byte) error {
+	if a.started {
+		return a.put(newEvent(message))
+	}
+	if err := a.message(http.StatusOK, message); err != nil {
+		return err
+	}
+	return http.NewResponseController(a.w).Flush() // what is not on its way is not delivered
 }
 
 // relay begins a stream, if need be, and writes an event.

@@ -243,7 +243,7 @@ func (a *answering) finish(reply *guard.Reply) {
 	case reply.Gone:
 		return
 	case reply.Own:
-		err = a.own(reply.Message)
+		err = a.own(reply)
 	case reply.Message == nil:
 		err = a.write(reply.Response, reply.Response.Body)
 	default:
@@ -400,16 +400,25 @@ func (a *answering) whole(status int, message []byte) error {
 }
 
 // own ends the answer with a message of the guard's.
-func (a *answering) own(message []byte) error {
+func (a *answering) own(reply *guard.Reply) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
 	if a.started {
-		return a.put(newEvent(message))
+		return a.put(newEvent(reply.Message))
 	}
+	if len(reply.Challenge) > 0 {
+		a.w.Header()["Www-Authenticate"] = a.h.renamed(a.r, reply.Challenge)
+		return a.message(http.StatusUnauthorized, reply.Message)
+	}
+	return a.message(http.StatusOK, reply.Message)
+}
+
+// message writes a message of the guard's.
+func (a *answering) message(status int, message []byte) error {
 	a.w.Header().Set("Content-Type", "application/json")
 	a.w.Header().Set("Cache-Control", "no-store")
-	return a.whole(http.StatusOK, message)
+	return a.whole(status, message)
 }
 
 // batch takes a list of messages apart and answers with the list of what comes.
