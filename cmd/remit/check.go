@@ -26,7 +26,7 @@ const checkLong = `Judge an implementation, tools or a caller against a frozen s
 Without a SUITE, the built-in implementation is judged on every suite in two
 fresh processes, and every control and mutant must be rejected. SUITE is
 recovery-v1, catalogue-v1, recovery-v1-extended, catalogue-v1-extended,
-platform-v1, browser-v1 or the path of a suite file. What is judged:
+guard-v1, platform-v1, browser-v1 or the path of a suite file. What is judged:
 
   remit check SUITE -- CMD…           a program: case lines in, result lines out
   remit check SUITE --http URL        tools at URL/v1/tools/NAME
@@ -39,6 +39,9 @@ platform-v1, browser-v1 or the path of a suite file. What is judged:
                                       a caller: what it does with each failure
   remit check --live CONTRACT --url URL --sandbox
                                       a running application, which is provoked
+  remit check --live CONTRACT --sandbox --mcp URL|-- CMD
+                                      an MCP server, or a guard in front of one,
+                                      by a guard contract: answers are lost
 
 Tools are judged under conditions that the driver sets for each execution; a
 server honours them only if it was started for that, as remit serve --sandbox.
@@ -49,7 +52,12 @@ last argument. Over HTTP it POSTs the input there.
 
 An application is sent each tool's example, effects included, and what its
 contract refuses. --provoke says by which command a token has expired, access is
-refused or a dependency fails; what is not provoked is reported as unchecked.
+refused, a dependency fails or an answer is lost; what is not provoked is
+reported as unchecked.
+
+An answer of a write is lost where --effects names the read that counts what the
+write does: the call is made, its answer dropped, the call repeated, and the
+effects counted. --write gives its input.
 
 A recording is one of remit record. Tool selection and the final answer are
 checked apart from each other; a final answer that cannot be read is unchecked.
@@ -65,6 +73,9 @@ const checkExample = `  remit check
   remit check recovery-v1 --as-server=http -- ./agent --quiet
   remit check browser-v1 run.jsonl --report html > run.html
   remit check --live shop/contract.yaml --url http://127.0.0.1:8080 --sandbox --token-file token.txt
+  remit check --live orders.yaml --sandbox \
+      --write 'cancel_order {"order":"ord_1"} {"order":"ord_2"}' \
+      --effects 'cancel_order=get_order {"customer":"C1"} /cancellations' -- ./orders --stdio
   remit check --report sarif > remit.sarif`
 
 // checkFlags is what the command line says.
@@ -74,6 +85,7 @@ type checkFlags struct {
 	tools               []string
 	report              string
 	timeout             time.Duration
+	command             []string // after --, beside --live
 	running             liveFlags
 	page                pageFlags
 }
@@ -248,7 +260,7 @@ func (f *checkFlags) choose(c *check, command []string) error {
 // that are built in.
 func suites(names []string) ([]*oracle.Suite, error) {
 	if len(names) == 0 {
-		names = oracle.Names()
+		names = slices.Concat(oracle.Names(), oracle.GuardNames())
 	}
 	var all []*oracle.Suite
 	for _, name := range names {
@@ -265,7 +277,7 @@ func suites(names []string) ([]*oracle.Suite, error) {
 const maxSuite = 256 << 20
 
 func suite(name string) (*oracle.Suite, error) {
-	builtin := slices.Concat(oracle.Names(), oracle.BrowserNames())
+	builtin := slices.Concat(oracle.Names(), oracle.GuardNames(), oracle.BrowserNames())
 	if slices.Contains(builtin, name) {
 		return oracle.Builtin(name)
 	}

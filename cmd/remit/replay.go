@@ -32,6 +32,10 @@ case, and nothing sleeps.
 catalogue-v1 reads typed requests whose tool is search, rank_preferences or
 assess_suitability, and writes one answer for each, over the six task lights.
 
+guard-v1 reads calls and events at exact times with a server that answers by a
+script, and writes what became of each call, and when the server was asked. The
+time is that of the case.
+
 A faulty line is an error that names it; then nothing is printed, exit 2.`
 
 const replayExample = `  remit replay recovery-v1 < recovery/testdata/recovery-v1.cases.jsonl
@@ -41,6 +45,7 @@ const replayExample = `  remit replay recovery-v1 < recovery/testdata/recovery-v
 var replays = map[string]func() (replayer, error){
 	"recovery-v1":  newRecoveryReplay,
 	"catalogue-v1": newCatalogueReplay,
+	"guard-v1":     newGuardReplay,
 }
 
 // replayer answers one case with its result lines.
@@ -48,14 +53,14 @@ type replayer func(ctx context.Context, line []byte) ([]byte, error)
 
 func newReplay() *cobra.Command {
 	return &cobra.Command{
-		Use:       "replay recovery-v1|catalogue-v1",
+		Use:       "replay recovery-v1|catalogue-v1|guard-v1",
 		Short:     "Run the built-in implementation on case lines",
 		Long:      replayLong,
 		Example:   replayExample,
-		ValidArgs: []string{"recovery-v1", "catalogue-v1"},
+		ValidArgs: []string{"recovery-v1", "catalogue-v1", "guard-v1"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || replays[args[0]] == nil {
-				return usage("replay takes one suite; valid: recovery-v1, catalogue-v1")
+				return usage("replay takes one suite; valid: recovery-v1, catalogue-v1, guard-v1")
 			}
 			replay, err := replays[args[0]]()
 			if err != nil {
