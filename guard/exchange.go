@@ -84,7 +84,8 @@ type exchange struct {
 	principal *principal
 	began     time.Time
 
-	challenge []string // of the refusal that answers
+	challenge []string  // of the refusal that answers
+	recalled  *recalled // of an answer from memory
 
 	parted chan struct{} // of a write: closed when its answer comes elsewhere
 
@@ -245,20 +246,49 @@ func (x *exchange) remembered(held refusal, now time.Time) *record.Record {
 	if !held.until.IsZero() && waits(r.Code) {
 		r.RetryAfterMS = new(max(0, ceilMS(held.until.Sub(now))))
 	}
-	r.Message = fmt.Sprintf("%s (Remembered for %s; nothing was sent. %s)", r.Message, lengthOf(now.Sub(held.at)), whenAgain(held, now))
+	until := held.until
+	if over := x.budgetOver(); !until.IsZero() && over.After(until) {
+		until = over
+	}
+	x.recalled = newRecalled(held.at, until, now)
+	r.Message = fmt.Sprintf("%s (Remembered for %s; nothing was sent. %s)", r.Message, lengthOf(now.Sub(held.at)), whenAgain(held, until, now))
 	return x.fill(&r)
 }
 
+// recalled says of an answer from memory how old it is, and in which time
+// asking again executes; nil: not by time alone.
+type recalled struct {
+	ageMS   int64
+	afterMS *int64
+}
+
+func newRecalled(at, until, now time.Time) *recalled {
+	r := &recalled{ageMS: max(0, now.Sub(at).Milliseconds())}
+	if !until.IsZero() {
+		r.afterMS = new(max(0, ceilMS(until.Sub(now))))
+	}
+	return r
+}
+
+// budgetOver is when a task that has used its executions ends; zero where the
+// call's has not.
+func (x *exchange) budgetOver() time.Time {
+	if x.task == nil || x.task.executions < x.guard.limits.executions {
+		return time.Time{}
+	}
+	return x.task.last.Add(x.guard.limits.quiet)
+}
+
 // whenAgain says what makes the same call execute again.
-func whenAgain(held refusal, now time.Time) string {
-	e := endsOf(held.record.Code)
+func whenAgain(held refusal, until, now time.Time) string {
+	e := held.ends
 	switch {
 	case held.probing:
 		return "The same call is being executed; ask again for its answer."
-	case !held.until.IsZero() && e.write:
-		return fmt.Sprintf("Asking again executes after %s, or once something that you change has succeeded.", lengthOf(held.until.Sub(now)))
-	case !held.until.IsZero():
-		return fmt.Sprintf("Asking again executes after %s.", lengthOf(held.until.Sub(now)))
+	case !until.IsZero() && e.write:
+		return fmt.Sprintf("Asking again executes after %s, or once something that you change has succeeded.", lengthOf(until.Sub(now)))
+	case !until.IsZero():
+		return fmt.Sprintf("Asking again executes after %s.", lengthOf(until.Sub(now)))
 	case e.credentials:
 		return "Asking again executes with other credentials."
 	}
@@ -272,7 +302,11 @@ func (x *exchange) spent(now time.Time) *record.Record {
 	if r.Outcome != "" {
 		r.Outcome = x.notApplied()
 	}
-	over := x.task.last.Add(x.guard.limits.quiet)
+	over := x.budgetOver()
+	x.recalled = newRecalled(x.task.last, over, now)
+	if waits(r.Code) {
+		r.RetryAfterMS = new(max(0, ceilMS(over.Sub(now))))
+	}
 	r.Message = fmt.Sprintf("%s (The task has used its %d executions; nothing was sent. Asking again executes after %s.)", r.Message, x.guard.limits.executions, lengthOf(over.Sub(now)))
 	return x.fill(&r)
 }
@@ -378,20 +412,21 @@ func (x *exchange) settle(r reading) *record.Record {
 		return nil
 	}
 	failure := x.fill(r.failure)
+	ends := endsOf(failure.Code, x.plan.effect)
 	if r.apart {
 		p.released(x.key())
 		return failure
 	}
 	if !r.unsent {
 		id := x.taskID()
-		x.task = p.failed(x.taskKey(), x.task, x.call, failure, now, x.guard.limits.quiet)
+		x.task = p.failed(x.taskKey(), x.task, x.call, failure, ends, now, x.guard.limits.quiet)
 		x.task.id = id
 		if recovery.V2.Rule(failure.Code, x.plan.effect).Next == record.Stop {
 			p.ended(x.taskKey(), x.task)
 		}
 	}
 	if !x.inLedger(failure) {
-		p.remember(x.key(), failure, now, x.caller.Credentials, x.schema(), x.guard.limits).challenge = r.challenge
+		p.remember(x.key(), failure, ends, now, x.caller.Credentials, x.schema(), x.guard.limits).challenge = r.challenge
 	} else {
 		delete(p.refusals, x.key())
 	}
@@ -399,9 +434,10 @@ func (x *exchange) settle(r reading) *record.Record {
 }
 
 // inLedger reports whether the ledger, and not the memory, says what becomes
-// of the same call: where a write's outcome is unknown.
+// of the same call: where a write's outcome is unknown, and it may not be sent
+// again. The memory would say when asking again executes, which it never does.
 func (x *exchange) inLedger(failure *record.Record) bool {
-	return x.plan.writes() && !x.plan.observe && (failure.Code == record.OutcomeUnknown || failure.Code == record.InProgress)
+	return x.plan.writes() && x.stateOf(failure) == operation.Unknown && !x.repeatable()
 }
 
 // released says that the call ended without a word on what it asked.

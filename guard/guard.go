@@ -215,9 +215,8 @@ type Caller struct {
 // callers' credentials may hold no more.
 func (g *Guard) Restarted() { g.memory.each((*principal).authenticated) }
 
-// Elicited says that a caller was sent to an address and came back, as in a
-// URL elicitation.
-func (g *Guard) Elicited(caller Caller) {
+// elicited says that a caller was sent to an address and came back.
+func (g *Guard) elicited(caller Caller) {
 	p := g.memory.of(caller.Principal)
 	p.mu.Lock()
 	defer p.mu.Unlock()

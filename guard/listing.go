@@ -64,6 +64,19 @@ func (s *Session) see(tools []*listed) {
 	}
 }
 
+// Heard notes what a server tells a client besides answers: that its tools
+// have changed, and that a caller came back from the address that it was sent to.
+func (g *Guard) Heard(caller Caller, s *Session, m *Message) {
+	switch m.Method {
+	case "notifications/tools/list_changed":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tools = nil
+	case "notifications/elicitation/complete":
+		g.elicited(caller)
+	}
+}
+
 // List notes the tools of an answer to tools/list and gives the answer as the
 // client gets it: with the declared changes where the guard enforces, else as
 // it came.

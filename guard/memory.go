@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"remit.example/record"
+	"remit.example/recovery"
 )
 
 // ends says what ends the memory of a refusal besides other arguments, another
@@ -35,11 +36,15 @@ var memories = map[record.Code]ends{
 
 var unknownEnds = ends{hold: true, write: true}
 
-func endsOf(code record.Code) ends {
-	if e, ok := memories[code]; ok {
-		return e
+// endsOf is what ends the memory of a code. Where the decision table has no
+// meaning for it with the effect, or no wait, it holds as an unknown one does.
+func endsOf(code record.Code, effect record.Effect) ends {
+	e, ok := memories[code]
+	rule := recovery.V2.Rule(code, effect)
+	if !ok || rule.Stop == record.Unknown || code == record.OutcomeUnknown && rule.Next != record.WaitAndRetry {
+		return unknownEnds
 	}
-	return unknownEnds
+	return e
 }
 
 // The hold after an unknown code.
@@ -57,6 +62,7 @@ const (
 // refusal is what is remembered of one call that failed.
 type refusal struct {
 	record      *record.Record
+	ends        ends
 	at          time.Time
 	until       time.Time // when asking again executes; zero: not by time
 	hold        time.Duration
@@ -140,7 +146,7 @@ func (p *principal) recall(key callKey, now time.Time, credentials, schema Diges
 	if !ok {
 		return refusal{}, false
 	}
-	e := endsOf(found.record.Code)
+	e := found.ends
 	over := found.schema != schema ||
 		!found.until.IsZero() && !now.Before(found.until) ||
 		e.write && found.writes != p.writes ||
@@ -155,10 +161,9 @@ func (p *principal) recall(key callKey, now time.Time, credentials, schema Diges
 }
 
 // remember notes that a call was refused. limits are those of the contract.
-func (p *principal) remember(key callKey, r *record.Record, now time.Time, credentials, schema Digest, limits limits) *refusal {
-	e := endsOf(r.Code)
+func (p *principal) remember(key callKey, r *record.Record, e ends, now time.Time, credentials, schema Digest, limits limits) *refusal {
 	next := &refusal{
-		record: r, at: now, credentials: credentials, schema: schema, writes: p.writes, successes: p.successes,
+		record: r, ends: e, at: now, credentials: credentials, schema: schema, writes: p.writes, successes: p.successes,
 	}
 	switch {
 	case e.wait && r.RetryAfterMS != nil:
@@ -213,7 +218,7 @@ func (p *principal) succeeded(key callKey, read bool) {
 		return
 	}
 	p.writes++
-	p.dropTasks(func(t *task) bool { return endsOf(t.failure.Code).write })
+	p.dropTasks(func(t *task) bool { return t.ends.write })
 }
 
 // released says that an execution ended that changes nothing of what is known.

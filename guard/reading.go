@@ -37,7 +37,7 @@ const elicits = -32042
 const (
 	// maxKept bounds the words of an upstream that the guard keeps, in bytes.
 	maxKept = 64 << 10
-	// defaultWaitMS is the wait of TEMP_UNAVAILABLE where nobody states one.
+	// defaultWaitMS is the wait where the decision is to wait and nobody states how long.
 	defaultWaitMS = 1000
 )
 
@@ -280,7 +280,7 @@ func (p *plan) complete(r *record.Record, response Response, f facts, now time.T
 	if waits(r.Code) && r.RetryAfterMS == nil {
 		r.RetryAfterMS = statedWait(response, f, now)
 	}
-	if r.Code == record.TempUnavailable && r.RetryAfterMS == nil {
+	if r.RetryAfterMS == nil && recovery.V2.Rule(r.Code, p.effect).Next == record.WaitAndRetry {
 		r.RetryAfterMS = new(int64(defaultWaitMS))
 	}
 	if p.effect == record.Read || r.Outcome != "" {

@@ -50,7 +50,21 @@ func (x *exchange) failureMessage(r *record.Record) []byte {
 	body := append(r.AppendFailure([]byte{'{'}), '}')
 	meta := record.Object{}
 	meta.Add("remit/recovery", r.Append(nil))
+	if x.recalled != nil {
+		meta.Add("remit/memory", x.recalled.json())
+	}
 	return x.result([]string{r.Error(), string(body)}, nil, true, meta)
+}
+
+func (r *recalled) json() []byte {
+	object := record.Object{}
+	object.Add("age_ms", strconv.AppendInt(nil, r.ageMS, 10))
+	if r.afterMS == nil {
+		object.Add("executes_after_ms", []byte("null"))
+	} else {
+		object.Add("executes_after_ms", strconv.AppendInt(nil, *r.afterMS, 10))
+	}
+	return object.JSON()
 }
 
 // result is a response with a result of the guard's own.

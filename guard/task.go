@@ -24,6 +24,7 @@ type task struct {
 	arguments  jsontext.Value // those that were refused last, where fields says at which members
 	fields     []record.Field
 	failure    *record.Record // the last
+	ends       ends           // of the memory of that failure
 	last       time.Time      // when the last execution ended
 }
 
@@ -73,7 +74,7 @@ func dropped(object jsontext.Value, name string) jsontext.Value {
 }
 
 // failed counts an execution that failed for a task, which begins with it.
-func (p *principal) failed(key taskKey, t *task, c *call, r *record.Record, now time.Time, quiet time.Duration) *task {
+func (p *principal) failed(key taskKey, t *task, c *call, r *record.Record, e ends, now time.Time, quiet time.Duration) *task {
 	if t == nil {
 		t = new(task)
 		if len(p.tasks) >= maxRefusals {
@@ -86,13 +87,16 @@ func (p *principal) failed(key taskKey, t *task, c *call, r *record.Record, now 
 		p.tasks[key] = append(open, t)
 	}
 	t.executions++
-	t.last, t.failure = now, r
+	t.last, t.failure, t.ends = now, r, e
 	if !slices.Contains(t.inputs, c.digest) {
 		t.inputs = append(t.inputs, c.digest)
 	}
 	t.arguments, t.fields = nil, nil
 	if r.Code == record.InvalidArgument {
 		t.arguments, t.fields = c.arguments.Clone(), r.Fields
+		if len(r.Fields) == 0 && r.Field != "" { // a record of recovery-v1 names one
+			t.fields = []record.Field{{Pointer: "/" + pointerToken(r.Field)}}
+		}
 	}
 	return t
 }

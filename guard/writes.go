@@ -82,7 +82,7 @@ func (x *exchange) claim() (operation.Claim, error) {
 		Scope:       operation.Scope{Principal: x.caller.Principal, Upstream: x.guard.options.Upstream, Tool: c.tool},
 		Fingerprint: c.digest.String(),
 		Arguments:   c.arguments,
-		Repeatable:  p.effect == record.Idempotent,
+		Repeatable:  x.repeatable(),
 		NewID:       newID("op_", now),
 		Lease:       x.guard.options.Lease,
 		Window:      x.guard.limits.replayWindow,
@@ -102,7 +102,6 @@ func (x *exchange) claim() (operation.Claim, error) {
 		case given != "":
 			claim.CallerKey, claim.NewKey = given, given
 		}
-		claim.Repeatable = claim.NewKey != ""
 	}
 	if len(p.identity) > 0 {
 		identity := record.Object{}
@@ -120,6 +119,15 @@ func (x *exchange) claim() (operation.Claim, error) {
 		claim.Intent = digest.String()
 	}
 	return claim, nil
+}
+
+// repeatable reports whether the same request may be sent again where its
+// outcome is unknown.
+func (x *exchange) repeatable() bool {
+	if key := x.plan.key; key != nil {
+		return x.plan.guardKeyed() || bareKey(scalarText(x.call.argument(key.Argument))) != ""
+	}
+	return x.plan.effect == record.Idempotent
 }
 
 // bareKey is an operation key, which callers give bare and in quotes.

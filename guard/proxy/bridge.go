@@ -214,6 +214,7 @@ func (s *bridged) emit(message []byte) {
 	if m.Response() {
 		delete(s.waiting, string(m.ID))
 	} else {
+		s.guard.Heard(s.caller, s.session, m)
 		to = nil
 		if n := len(s.streams); n > 0 {
 			to = s.streams[n-1]

@@ -322,13 +322,24 @@ func (a *answering) events(out guard.Response, body io.Reader, m *guard.Message)
 		if err != nil {
 			return guard.Response{}, errors.Join(err, io.ErrUnexpectedEOF)
 		}
-		if answer, err := guard.ParseMessage(e.data); err == nil && answers(answer, m) {
-			a.last, out.Message, out.Body = e, answer, e.data
-			drain(body)
-			return out, nil
+		if said, err := guard.ParseMessage(e.data); err == nil {
+			if answers(said, m) {
+				a.last, out.Message, out.Body = e, said, e.data
+				drain(body)
+				return out, nil
+			}
+			a.h.heard(a.r, said)
 		}
 		resumable = resumable || e.id != "" || e.retry
 		a.event(out.Header, e.raw)
+	}
+}
+
+// heard lets the guard know what the server tells a caller by itself.
+func (h *HTTP) heard(r *http.Request, m *guard.Message) {
+	if m.Method != "" {
+		caller := h.identify(r)
+		h.guard.Heard(caller, h.sessions.of(caller), m)
 	}
 }
 

@@ -42,7 +42,7 @@ func ServeRemote(ctx context.Context, g *guard.Guard, principal string, in io.Re
 	c := newClient(g, guard.Caller{Principal: principal, Connection: "stdio"})
 	r := &remote{upstream: upstream, header: header, transport: newTransport(), tools: c.session}
 	r.ctx, r.end = context.WithCancel(ctx)
-	r.emit = func(message []byte) { _ = writer.write(message) } // a client that has gone reads nothing
+	r.emit = c.emitting(writer)
 	c.link = r
 	return c.serve(ctx, in, writer)
 }

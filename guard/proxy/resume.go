@@ -87,7 +87,11 @@ func (h *HTTP) resume(w http.ResponseWriter, r *http.Request, body io.Reader) {
 		if err != nil {
 			return
 		}
-		if m, err := guard.ParseMessage(e.data); err == nil && m.Response() {
+		m, err := guard.ParseMessage(e.data)
+		if err == nil {
+			h.heard(r, m)
+		}
+		if err == nil && m.Response() {
 			if p := h.deferred.take(deferredKey{r.Header.Get(sessionHeader), string(m.ID)}); p != nil {
 				p.answer <- m
 				select {

@@ -43,7 +43,7 @@ func ServeStdio(ctx context.Context, g *guard.Guard, principal string, in io.Rea
 	writer := &lineWriter{out: out}
 	c := newClient(g, guard.Caller{Principal: principal, Connection: "stdio"})
 	p := &process{command: command, limit: MaxMessage, restarted: g.Restarted}
-	p.emit = func(message []byte) { _ = writer.write(message) } // a client that has gone reads nothing
+	p.emit = c.emitting(writer)
 	p.mu.Lock()
 	var err error
 	p.running, err = p.start()
@@ -53,6 +53,17 @@ func ServeStdio(ctx context.Context, g *guard.Guard, principal string, in io.Rea
 	}
 	c.link = p
 	return c.serve(ctx, in, writer)
+}
+
+// emitting writes the server's own messages to the client, which the guard
+// hears too.
+func (c *client) emitting(out *lineWriter) func([]byte) {
+	return func(message []byte) {
+		if m, err := guard.ParseMessage(message); err == nil {
+			c.guard.Heard(c.caller, c.session, m)
+		}
+		_ = out.write(message) // a client that has gone reads nothing
+	}
 }
 
 // serve handles the lines of a client.
