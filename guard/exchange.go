@@ -528,7 +528,7 @@ func (x *exchange) observe(ctx context.Context, refusal *record.Record, from Fro
 		return x.abandoned(r)
 	}
 	failure := x.settle(r)
-	held.settle(failure, r)
+	delivered := held.settle(failure, r)
 	d := x.executed(r)
 	if failure != nil {
 		d = d.failed(failure)
@@ -538,5 +538,7 @@ func (x *exchange) observe(ctx context.Context, refusal *record.Record, from Fro
 	if response.Message == nil && response.Status == 0 {
 		return &Reply{Own: true, Message: x.failureMessage(failure)}
 	}
-	return x.passed(response, nil)
+	reply := x.passed(response, nil)
+	reply.delivered = delivered
+	return reply
 }

@@ -29,14 +29,15 @@
 //	AUTH_REQUIRED        other credentials, another upstream process, or
 //	                     reauth_after where they are not seen; a write that succeeds
 //	ACCESS_DENIED        refusal_ttl; other credentials; an operator's word
-//	TEMP_UNAVAILABLE     the wait; so do QUOTA_EXHAUSTED, IN_PROGRESS and a
-//	                     read's OUTCOME_UNKNOWN
+//	TEMP_UNAVAILABLE     the wait; so do QUOTA_EXHAUSTED, IN_PROGRESS, and
+//	                     OUTCOME_UNKNOWN of a read or an idempotent write
 //	PRECONDITION_FAILED  refusal_ttl; any call that succeeds
-//	KEY_REUSED           refusal_ttl
+//	KEY_REUSED           refusal_ttl, of what can have a key
 //	anything else        a hold of 5 s that doubles to 60 s; a write that succeeds
 //
 // When it has ended, one execution is let through; the same call meanwhile is
-// still answered from memory.
+// still answered from memory. A write whose outcome is unknown and which may not
+// be sent again is not remembered: the ledger answers, and for good.
 //
 // # Tasks
 //

@@ -47,7 +47,7 @@ func (x *exchange) status(ctx context.Context) *Reply {
 	x.decide(d)
 	reply := &Reply{Own: true, Message: x.statusMessage(o)}
 	if o.State == operation.Confirmed && o.Result != nil {
-		reply.delivered = x.guard.delivering(o.ID)
+		reply.delivered = x.guard.delivering(x.guard.options.Store, o.ID)
 	}
 	return reply
 }

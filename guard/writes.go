@@ -216,7 +216,7 @@ func (x *exchange) conclude(ctx context.Context, o operation.Operation, request 
 	}
 	reply := x.pass(response, r, failure)
 	if settled.State == operation.Confirmed {
-		reply.delivered = x.guard.delivering(o.ID)
+		reply.delivered = x.guard.delivering(x.guard.options.Store, o.ID)
 	}
 	return reply, r.elsewhere
 }
@@ -287,7 +287,7 @@ func (x *exchange) stateOf(failure *record.Record) operation.State {
 
 // delivering notes later whether a result reached its caller. Until it is
 // noted, the operation answers no other call; see [Guard.delivery].
-func (g *Guard) delivering(id string) func(operation.Delivery) {
+func (g *Guard) delivering(store operation.Store, id string) func(operation.Delivery) {
 	noted := make(chan struct{})
 	g.deliveries.Store(id, noted)
 	return func(d operation.Delivery) {
@@ -296,9 +296,15 @@ func (g *Guard) delivering(id string) func(operation.Delivery) {
 			defer g.deliveries.CompareAndDelete(id, noted)
 			ctx, cancel := context.WithTimeout(context.Background(), storeTime)
 			defer cancel()
-			_ = g.options.Store.Deliver(ctx, id, d) // a delivery that is not noted is not known, and treated so
+			_ = store.Deliver(ctx, id, d) // a delivery that is not noted is not known, and treated so
 		})
 	}
+}
+
+// isDelivering reports whether a result is on its way to its caller.
+func (g *Guard) isDelivering(id string) bool {
+	_, ok := g.deliveries.Load(id)
+	return ok
 }
 
 // delivery waits until it is noted whether the result of an operation was
@@ -383,7 +389,7 @@ func (x *exchange) replay(o operation.Operation) *Reply {
 	d := Decision{From: FromLedger, Operation: o.ID, State: o.State, Replayed: true}
 	x.decide(d)
 	reply := &Reply{Own: true, Message: x.replayed(o)}
-	reply.delivered = x.guard.delivering(o.ID)
+	reply.delivered = x.guard.delivering(x.guard.options.Store, o.ID)
 	return reply
 }
 
@@ -435,6 +441,8 @@ func (x *exchange) shadowed() (*holding, From, record.Code) {
 		return nil, FromTool, ""
 	case v.Executes():
 		return &holding{x, store, v.Operation}, FromTool, ""
+	case v.Kind == operation.Replay && x.guard.isDelivering(v.Operation.ID):
+		return nil, FromTool, "" // its answer is on its way; nobody waits for that here
 	}
 	codes := map[operation.Kind]record.Code{
 		operation.Held: record.InProgress, operation.Doubtful: record.OutcomeUnknown, operation.Reused: record.KeyReused, operation.Replay: record.OK,
@@ -442,15 +450,17 @@ func (x *exchange) shadowed() (*holding, From, record.Code) {
 	return nil, FromLedger, codes[v.Kind]
 }
 
-// settle ends what was claimed. Its answer counts as delivered: an observed
-// call is passed on at once.
-func (h *holding) settle(failure *record.Record, r reading) {
+// settle ends what was claimed. It returns what notes whether the answer was
+// delivered; nil where there is nothing to note.
+func (h *holding) settle(failure *record.Record, r reading) func(operation.Delivery) {
 	if h == nil {
-		return
+		return nil
 	}
-	if _, err := h.store.Settle(context.Background(), h.operation.ID, h.operation.Fence, h.x.outcome(r, failure)); err == nil {
-		_ = h.store.Deliver(context.Background(), h.operation.ID, operation.Delivered) // one that is not confirmed has nothing to deliver
+	settled, err := h.store.Settle(context.Background(), h.operation.ID, h.operation.Fence, h.x.outcome(r, failure))
+	if err != nil || settled.State != operation.Confirmed {
+		return nil
 	}
+	return h.x.guard.delivering(h.store, h.operation.ID)
 }
 
 // lose ends what was claimed by a caller that went away.
