@@ -178,6 +178,10 @@ func TestGuardTraceScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/guard_trace", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exit": exits},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // under the race detector each process ends a second later
+			return nil
+		},
 	})
 }
 
