@@ -26,6 +26,8 @@ const (
 )
 
 func TestDocumentedSessions(t *testing.T) {
+	t.Setenv("PATH", filepath.Dir(ordersProgram(t))+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	t.Setenv("ORDERS_DB", filepath.Join(t.TempDir(), "orders.db"))
 	t.Chdir("../..")
 	commands := 0
 	for _, pattern := range documents {
@@ -114,20 +116,25 @@ func words(command string) (list []string, ok bool) {
 	return list, strings.Count(command, "'")%2 == 0
 }
 
-// TestDocumentedContract holds the README's contract to the rules that it
-// teaches.
+// TestDocumentedContract holds the README's contracts to the rules that they
+// teach.
 func TestDocumentedContract(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(text), fence+"yaml\n")
-	source, _, closed := strings.Cut(after, fence)
-	if !found || !closed {
-		t.Fatal("the README shows no contract")
+	blocks := strings.Split(string(text), fence+"yaml\n")[1:]
+	if len(blocks) < 2 {
+		t.Fatalf("the README shows %d contracts", len(blocks))
 	}
-	if _, err := contract.Parse("README.md", []byte(source)); err != nil {
-		t.Error(err)
+	for _, block := range blocks {
+		source, _, closed := strings.Cut(block, fence)
+		if !closed {
+			t.Fatal("a contract does not end")
+		}
+		if _, err := contract.Parse("README.md", []byte(source)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
