@@ -104,7 +104,11 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not every writer has deadlines
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
-	_ = control.SetReadDeadline(time.Time{})
+	if err != nil { // the rest of the body is not waited for
+		w.Header().Set("Connection", "close")
+	} else {
+		_ = control.SetReadDeadline(time.Time{})
+	}
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		writeMessage(w, http.StatusRequestEntityTooLarge, notMessage(errTooLong))
 		return nil, false
