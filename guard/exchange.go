@@ -243,12 +243,12 @@ func (x *exchange) remembered(held refusal, now time.Time) *record.Record {
 	if r.Outcome != "" {
 		r.Outcome = x.notApplied()
 	}
-	if !held.until.IsZero() && waits(r.Code) {
-		r.RetryAfterMS = new(max(0, ceilMS(held.until.Sub(now))))
-	}
 	until := held.until
 	if over := x.budgetOver(); !until.IsZero() && over.After(until) {
 		until = over
+	}
+	if !until.IsZero() && waits(r.Code) {
+		r.RetryAfterMS = new(max(0, ceilMS(until.Sub(now))))
 	}
 	x.recalled = newRecalled(held.at, until, now)
 	r.Message = fmt.Sprintf("%s (Remembered for %s; nothing was sent. %s)", r.Message, lengthOf(now.Sub(held.at)), whenAgain(held, until, now))
