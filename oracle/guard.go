@@ -48,6 +48,8 @@ var guardRules = []Rule{
 	{"content", "guard-v1, the lines: a success has the content that the tool gave"},
 	{"execution", "guard-v1, the lines: executions are numbered in the order in which they began"},
 	{"wait", "guard-v1, the lines: the wait that is stated is the one that remains"},
+	{"age", "guard-v1, memory: every answer from memory states its age"},
+	{"again", "guard-v1, memory: every answer from memory states when asking again executes"},
 	{"would", "guard-v1, modes: who observes says who would have answered"},
 	{"state", "guard-v1, the ledger: what became of an operation, by what is known"},
 	{"executions", "guard-v1, the lines: the tool is executed as often as the calls permit, and no more"},
@@ -207,6 +209,8 @@ type guardCall struct {
 	Content      *string `json:"content"`
 	Execution    *int64  `json:"execution"`
 	RetryAtMS    *int64  `json:"retry_at_ms"`
+	SinceMS      *int64  `json:"since_ms"`
+	AgainAtMS    *int64  `json:"again_at_ms"`
 	Replayed     bool    `json:"replayed"`
 	Would        *string `json:"would"`
 	State        *string `json:"state"`
@@ -222,7 +226,7 @@ type guardTotal struct {
 
 // The members of both kinds of line, in order.
 var (
-	guardCallForm  = mustMembers([]byte(`{"case":"","step":0,"first":0,"last":0,"answered_from":null,"code":null,"content":null,"execution":null,"retry_at_ms":null,"replayed":false,"would":null,"state":null}`))
+	guardCallForm  = mustMembers([]byte(`{"case":"","step":0,"first":0,"last":0,"answered_from":null,"code":null,"content":null,"execution":null,"retry_at_ms":null,"since_ms":null,"again_at_ms":null,"replayed":false,"would":null,"state":null}`))
 	guardTotalForm = mustMembers([]byte(`{"case":"","executed":{},"effects":{},"keys":{}}`))
 )
 
@@ -248,7 +252,7 @@ func (l guardCall) at(call, everyMS int64) guardCall {
 // sameAnswer reports whether two calls have the same values.
 func (l guardCall) sameAnswer(other guardCall) bool {
 	return sameText(l.AnsweredFrom, other.AnsweredFrom) && sameText(l.Code, other.Code) && sameText(l.Content, other.Content) &&
-		sameWait(l.Execution, other.Execution) && sameWait(l.RetryAtMS, other.RetryAtMS) && l.Replayed == other.Replayed &&
+		sameWait(l.Execution, other.Execution) && sameWait(l.RetryAtMS, other.RetryAtMS) && sameWait(l.SinceMS, other.SinceMS) && sameWait(l.AgainAtMS, other.AgainAtMS) && l.Replayed == other.Replayed &&
 		sameText(l.Would, other.Would) && sameText(l.State, other.State)
 }
 

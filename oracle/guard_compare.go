@@ -130,6 +130,8 @@ func (g *guarding) rule(want, got guardCall) (rule, difference string) {
 		{"content", sameText(got.Content, want.Content), orNull(got.Content), orNull(want.Content)},
 		{"execution", sameWait(got.Execution, want.Execution), numberOrNull(got.Execution), numberOrNull(want.Execution)},
 		{"wait", sameWait(got.RetryAtMS, want.RetryAtMS), numberOrNull(got.RetryAtMS), numberOrNull(want.RetryAtMS)},
+		{"age", sameWait(got.SinceMS, want.SinceMS), numberOrNull(got.SinceMS), numberOrNull(want.SinceMS)},
+		{"again", sameWait(got.AgainAtMS, want.AgainAtMS), numberOrNull(got.AgainAtMS), numberOrNull(want.AgainAtMS)},
 		{"would", sameText(got.Would, want.Would), orNull(got.Would), orNull(want.Would)},
 	} {
 		if !each.same {

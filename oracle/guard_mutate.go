@@ -27,6 +27,8 @@ var guardOperators = []Operator{
 	lineOperator("change an execution", GuardV1, ofCalls(plusOne("execution", "execution"))),
 	lineOperator("one millisecond early", GuardV1, ofCalls(shiftNumber("retry_at_ms", -1, "wait"))),
 	lineOperator("one millisecond late", GuardV1, ofCalls(plusOne("retry_at_ms", "wait"))),
+	lineOperator("change an age", GuardV1, ofCalls(plusOne("since_ms", "age"))),
+	lineOperator("change when it executes again", GuardV1, ofCalls(plusOne("again_at_ms", "again"))),
 	lineOperator("change who would have answered", GuardV1, ofCalls(changeText("would", "would", byTool, byMemory, byLedger, byValidation))),
 	lineOperator("change state", GuardV1, ofCalls(changeText("state", "state", "sent", "confirmed", "refused", "unknown"))),
 	lineOperator("add an effect", GuardV1, ofTotals("effects", "second-effect", func(moments []int64) []int64 { return append(slices.Clone(moments), 1) })),

@@ -93,6 +93,8 @@ type guardLine struct {
 	Content      *string          `json:"content"`
 	Execution    *int64           `json:"execution"`
 	RetryAtMS    *int64           `json:"retry_at_ms"`
+	SinceMS      *int64           `json:"since_ms"`
+	AgainAtMS    *int64           `json:"again_at_ms"`
 	Replayed     bool             `json:"replayed"`
 	Would        *guard.From      `json:"would"`
 	State        *operation.State `json:"state"`
@@ -548,6 +550,10 @@ func (c *guardedCall) read(reply *guard.Reply) *int64 {
 						ID string `json:"id"`
 					} `json:"operation"`
 				} `json:"remit/recovery"`
+				Memory struct {
+					AgeMS           *int64 `json:"age_ms"`
+					ExecutesAfterMS *int64 `json:"executes_after_ms"`
+				} `json:"remit/memory"`
 				Replayed jsontext.Value `json:"remit/replayed"`
 			} `json:"_meta"`
 		} `json:"result"`
@@ -558,6 +564,13 @@ func (c *guardedCall) read(reply *guard.Reply) *int64 {
 	line, failure := &c.line, said.Result.Meta.Recovery
 	line.Replayed = failure.Replayed || said.Result.Meta.Replayed != nil
 	line.operation = failure.Operation.ID
+	now, memory := c.run.clock.nowMS(), said.Result.Meta.Memory
+	if memory.AgeMS != nil {
+		line.SinceMS = new(now - *memory.AgeMS)
+	}
+	if memory.ExecutesAfterMS != nil {
+		line.AgainAtMS = new(now + *memory.ExecutesAfterMS)
+	}
 	if failure.Code != "" && !c.decision.Observed {
 		line.Code = &failure.Code
 	}
@@ -801,7 +814,7 @@ func (l guardLine) goesOn(next guardLine) bool {
 	}
 	return l.Step == next.Step && l.Last == next.First-1 && l.Replayed == next.Replayed &&
 		equal(l.AnsweredFrom, next.AnsweredFrom) && equal(l.Code, next.Code) && equal(l.Content, next.Content) && equal(l.Execution, next.Execution) &&
-		equal(l.RetryAtMS, next.RetryAtMS) && equal(l.Would, next.Would) && equal(l.State, next.State)
+		equal(l.RetryAtMS, next.RetryAtMS) && equal(l.SinceMS, next.SinceMS) && equal(l.AgainAtMS, next.AgainAtMS) && equal(l.Would, next.Would) && equal(l.State, next.State)
 }
 
 // equal reports whether two pointers are nil, or to equal values.

@@ -26,6 +26,10 @@ def milliseconds(text):
     return int(number) * {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}[unit]
 
 
+def ordered(by_name):
+    return {name: by_name[name] for name in sorted(by_name)}
+
+
 class Failure:
     def __init__(self, code, wait=None, field=None, lost=False, unsent=False):
         self.code, self.wait, self.field, self.lost, self.unsent = code, wait, field, lost, unsent
@@ -275,23 +279,26 @@ class Guard:
         return canonical(last) == canonical(rest)
 
     def refusal(self, caller, plan, arguments, named):
-        """Who answers in the place of the tool: (who, failure, replayed), or None."""
+        """Who answers in the place of the tool, with which code, since when and until
+        when it is remembered; or None."""
         if not self.fits(plan.name, arguments):
-            return "validation", Failure("INVALID_ARGUMENT"), False
+            return "validation", "INVALID_ARGUMENT", None, None
+        t = self.task_of(caller, plan, arguments, named)
         key = (caller, plan.name, canonical(arguments))
         m = self.memories.get(key)
         if m and (m["until"] is None or self.world.now < m["until"]):
-            f = Failure(m["failure"].code, m["until"])
-            return "memory", f, True
-        t = self.task_of(caller, plan, arguments, named)
+            until = m["until"]
+            if until is not None and t and t["used"] >= LIMIT:
+                until = max(until, t["last"] + QUIET)
+            return "memory", m["failure"].code, m["at"], until
         if t and t["used"] >= LIMIT:
-            return "memory", Failure(t["failure"].code, t["last"] + QUIET), True
+            return "memory", t["failure"].code, t["last"], t["last"] + QUIET
         return None
 
     def call(self, place, step, arguments):
         caller, now = step["caller"], self.world.now
         line = {"answered_from": None, "code": None, "content": None, "execution": None, "retry_at_ms": None,
-                "replayed": False, "would": None, "state": None}
+                "since_ms": None, "again_at_ms": None, "replayed": False, "would": None, "state": None}
         self.lines[place] = line
         if step["call"] == "operation_status":
             self.ask(line, caller, arguments)
@@ -309,8 +316,9 @@ class Guard:
             if line["would"] == "ledger":
                 operation = None
         elif refused:
-            who, f, replayed = refused
-            self.answer(line, who, f.code, replayed=replayed, retry_at=f.wait)
+            who, code, since, until = refused
+            self.answer(line, who, code, replayed=who == "memory", retry_at=until)
+            line["since_ms"], line["again_at_ms"] = since, until
             return
         elif verdict in ("held", "doubtful", "reused"):
             code = {"held": "IN_PROGRESS", "doubtful": "OUTCOME_UNKNOWN", "reused": "KEY_REUSED"}[verdict]
@@ -363,7 +371,7 @@ class Guard:
                 self.memories.pop(key, None)
             else:
                 self.memories[key] = {"failure": f, "kind": kind, "tool": plan.name, "hold": length if kind == "hold" else 0,
-                                      "until": None if length is None else now + length}
+                                      "at": now, "until": None if length is None else now + length}
             t["failure"], t["field"] = f, f.field
             if final(f):
                 self.tasks = [each for each in self.tasks if each is not t]
@@ -386,10 +394,11 @@ class Guard:
         line.update(answered_from=who, code=code, content=content, replayed=replayed,
                     retry_at_ms=retry_at if code in ("TEMP_UNAVAILABLE", "QUOTA_EXHAUSTED") else None)
 
-    @staticmethod
-    def deliver(operation, step):
+    def deliver(self, operation, step):
         known = step.get("delivered", True)
-        if known is not None and operation["delivery"] != "delivered":
+        if known is None:  # another guard goes on with the ledger alone
+            self.memories, self.tasks = {}, []
+        elif operation["delivery"] != "delivered":
             operation["delivery"] = "delivered" if known else "undelivered"
 
     # The ledger.
@@ -492,7 +501,7 @@ class Guard:
             execution += further
         if retry_at is not None and before["answered_from"] == "tool":
             retry_at += further * self.case["steps"][line["step"] - 1].get("every_ms", 0)
-        rest = ("step", "answered_from", "code", "content", "replayed", "would", "state")
+        rest = ("step", "answered_from", "code", "content", "since_ms", "again_at_ms", "replayed", "would", "state")
         return line["execution"] == execution and line["retry_at_ms"] == retry_at and all(line[each] == before[each] for each in rest)
 
     def total(self):
@@ -503,7 +512,8 @@ class Guard:
                 if value is not None and value not in seen:
                     seen.append(value)
             keys[name] = [None if value is None else seen.index(value) + 1 for value in values]
-        return {"case": self.case["case"], "executed": self.upstream.executed, "effects": self.upstream.effects, "keys": keys}
+        return {"case": self.case["case"], "executed": ordered(self.upstream.executed), "effects": ordered(self.upstream.effects),
+                "keys": ordered(keys)}
 
 
 def main():
