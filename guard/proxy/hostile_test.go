@@ -197,11 +197,11 @@ var lies = map[string]func(w http.ResponseWriter, id string){
 	"get_event": func(w http.ResponseWriter, _ string) { // without an end
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: ")
-		_, _ = io.Copy(w, &endless{100 << 20})
+		_, _ = io.Copy(w, &endless{MaxMessage + 1<<20})
 	},
 	"get_body": func(w http.ResponseWriter, _ string) { // without an end
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.Copy(w, &endless{100 << 20})
+		_, _ = io.Copy(w, &endless{MaxMessage + 1<<20})
 	},
 	"get_gone": func(http.ResponseWriter, string) { panic(http.ErrAbortHandler) },
 	"get_unreadable": func(w http.ResponseWriter, id string) {
@@ -307,7 +307,7 @@ func TestHangingUpstream(t *testing.T) {
 // TestFlood: an upstream that says very much before it answers is passed on,
 // and not held.
 func TestFlood(t *testing.T) {
-	const notes = 100_000
+	const notes = 20_000
 	upstream := scripted(t, func(w http.ResponseWriter, _, id string) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		note := []byte("data: " + `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1000) + `"}}` + "\n\n")

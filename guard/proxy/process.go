@@ -19,8 +19,10 @@ import (
 const (
 	endTime       = 5 * time.Second  // to end after its input has
 	handshakeTime = 30 * time.Second // to answer initialize again after a restart
-	restartPause  = time.Second      // between two starts
 )
+
+// restartPause is between two starts; a variable for the tests alone.
+var restartPause = time.Second
 
 // Command is the program of an upstream that speaks over its standard input
 // and output.

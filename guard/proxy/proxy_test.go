@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	restartPause = 20 * time.Millisecond
 	os.Exit(m.Run())
 }
 
