@@ -120,6 +120,8 @@ func overLines(t *testing.T, g *guard.Guard) func(string) string {
 	}
 }
 
+var spaces = bytes.Repeat([]byte{' '}, 64<<10)
+
 // endless is a body of spaces.
 type endless struct{ left int }
 
@@ -127,10 +129,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF
 	}
-	n := min(len(p), e.left)
-	for i := range p[:n] {
-		p[i] = ' '
-	}
+	n := copy(p[:min(len(p), e.left)], spaces)
 	e.left -= n
 	return n, nil
 }
