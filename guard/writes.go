@@ -203,6 +203,7 @@ func (x *exchange) conclude(ctx context.Context, o operation.Operation, request 
 	defer cancel()
 	response, r := x.execute(ctx, request)
 	stop()
+	x.concerning(o, r)
 	failure := x.settle(r)
 	settled, err := x.record(ctx, o, r, failure)
 	if settled.ID != "" {
@@ -211,14 +212,24 @@ func (x *exchange) conclude(ctx context.Context, o operation.Operation, request 
 	if err != nil {
 		return x.unrecorded(o, settled, err), r.elsewhere
 	}
-	if failure != nil {
-		failure.Operation = x.named(settled)
-	}
 	reply := x.pass(response, r, failure)
 	if settled.State == operation.Confirmed {
 		reply.delivered = x.guard.delivering(x.guard.options.Store, o.ID)
 	}
 	return reply, r.elsewhere
+}
+
+// concerning completes a failure with the operation, before anybody else sees
+// it. Where an earlier attempt may have taken effect, it does not say that the
+// operation did not.
+func (x *exchange) concerning(o operation.Operation, r reading) {
+	if r.failure == nil {
+		return
+	}
+	if o.State = x.stateOf(r.failure); o.State == operation.Refused && o.Fence > 1 {
+		o.State, r.failure.Outcome = operation.Unknown, record.NotKnown
+	}
+	r.failure.Operation = x.named(o)
 }
 
 // renew holds the claim until the function that it returns is called.
@@ -243,7 +254,7 @@ func (x *exchange) renew(ctx context.Context, o operation.Operation) (stop func(
 func (x *exchange) record(ctx context.Context, o operation.Operation, r reading, failure *record.Record) (operation.Operation, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
-	settled, err := x.guard.options.Store.Settle(ctx, o.ID, o.Fence, x.outcome(r, failure))
+	settled, err := x.guard.options.Store.Settle(ctx, o.ID, o.Fence, x.outcome(o, r, failure))
 	if errors.Is(err, operation.ErrFenced) {
 		if now, readErr := x.guard.options.Store.Get(ctx, o.ID); readErr == nil {
 			settled = now
@@ -252,8 +263,9 @@ func (x *exchange) record(ctx context.Context, o operation.Operation, r reading,
 	return settled, err
 }
 
-// outcome is what the ledger keeps of a reading.
-func (x *exchange) outcome(r reading, failure *record.Record) operation.Outcome {
+// outcome is what the ledger keeps of a reading. No failure of an attempt
+// after the first says that the operation took no effect.
+func (x *exchange) outcome(o operation.Operation, r reading, failure *record.Record) operation.Outcome {
 	out := operation.Outcome{By: operation.ByAnswer, Code: string(record.OK)}
 	switch {
 	case failure != nil:
@@ -266,6 +278,9 @@ func (x *exchange) outcome(r reading, failure *record.Record) operation.Outcome 
 	default:
 		out.State = operation.Confirmed
 		out.Result = r.result
+	}
+	if out.State == operation.Refused && o.Fence > 1 {
+		out.State = operation.Unknown
 	}
 	return out
 }
@@ -456,7 +471,7 @@ func (h *holding) settle(failure *record.Record, r reading) func(operation.Deliv
 	if h == nil {
 		return nil
 	}
-	settled, err := h.store.Settle(context.Background(), h.operation.ID, h.operation.Fence, h.x.outcome(r, failure))
+	settled, err := h.store.Settle(context.Background(), h.operation.ID, h.operation.Fence, h.x.outcome(h.operation, r, failure))
 	if err != nil || settled.State != operation.Confirmed {
 		return nil
 	}

@@ -1,0 +1,63 @@
+package guard_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"remit.example/guard"
+	"remit.example/operation"
+	"remit.example/recovery"
+)
+
+// TestAgain: a first attempt may have taken effect, so that no failure of
+// another one says that the operation did not: every attempt has the first one's key.
+func TestAgain(t *testing.T) {
+	for name, second := range map[string]func() (guard.Response, error){
+		"not sent":   func() (guard.Response, error) { return guard.Response{}, recovery.NotSent(errors.New("refused")) },
+		"refused":    func() (guard.Response, error) { return says("Invoice in_9 not found", true) },
+		"forbidden":  func() (guard.Response, error) { return fails(http.StatusForbidden, -32000) },
+		"no tool":    func() (guard.Response, error) { return fails(http.StatusOK, -32601) },
+		"a question": func() (guard.Response, error) { return answers(`{"resultType":"input_required"}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := operation.NewMemory(time.Now)
+			inBubble(t, billing, func(o *guard.Options) { o.Store = store }, func(r *rig) {
+				attempts := []func() (guard.Response, error){
+					func() (guard.Response, error) { return guard.Response{}, io.ErrUnexpectedEOF },
+					second,
+					func() (guard.Response, error) { return says("charged", false) },
+				}
+				keys := map[any]bool{}
+				r.answer = func(_ string, arguments map[string]any) (guard.Response, error) {
+					keys[arguments["idempotency_key"]] = true
+					return attempts[len(r.sent)-1]()
+				}
+				for attempt, want := range []operation.State{operation.Unknown, operation.Unknown, operation.Confirmed} {
+					got := r.call("create_charge", `{"invoice_id":"in_9"}`)
+					all, err := store.List(r.Context(), operation.Filter{}, "", 10)
+					if err != nil || len(all) != 1 || all[0].State != want {
+						t.Errorf("after attempt %d the operations are %+v: %v", attempt+1, all, err)
+					}
+					if attempt == 1 && strings.Contains(got.raw, `"outcome":"not_applied"`) {
+						t.Errorf("the caller is told that there is no effect: %s", got.raw)
+					}
+					time.Sleep(time.Hour)
+				}
+				if len(r.sent) != 3 || len(keys) != 1 {
+					t.Errorf("sent: %v", r.sent)
+				}
+			})
+		})
+	}
+}
+
+// fails is a response with a JSON-RPC error.
+func fails(status, code int) (guard.Response, error) {
+	m, err := guard.ParseMessage(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"error":{"code":%d,"message":"No."}}`, code))
+	return guard.Response{Status: status, Message: m}, err
+}
