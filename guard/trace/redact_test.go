@@ -116,3 +116,17 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// TestRedactCost: no text of a server keeps the trace busy.
+func TestRedactCost(t *testing.T) {
+	for _, part := range []string{
+		"a", "a-", "token", "token:", `token:"`, `"token":"x",`, `\"token\":\"`, "Bearer ", "://", "a://b@", "eyJ", "eyJaaaaaa.", "-----BEGIN PRIVATE KEY",
+		"-----BEGIN PRIVATE KEY-----", "x.pwd ", "password=", "authorization:", "[", `\\`, "sk-", "--token ",
+	} {
+		began := time.Now()
+		trace.Redact(strings.Repeat(part, 8<<10/len(part)))
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("%q: %v", part, took)
+		}
+	}
+}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -226,6 +228,46 @@ func TestWriterFull(t *testing.T) {
 	}
 	if w.Lost() != 3 || strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "no space left on device") {
 		t.Errorf("%d lost: %s", w.Lost(), log.String())
+	}
+}
+
+// TestWriterPartly: what a full disk takes in part leaves no part of a line,
+// and writing goes on once there is room.
+func TestWriterPartly(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	small := limit
+	small.Cur = 1000 // one line and a part
+	name := filepath.Join(t.TempDir(), "trace.jsonl")
+	w, err := trace.NewWriter(trace.File{Path: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
+		t.Skip(err)
+	}
+	w.Observe(decided())
+	for deadline := time.Now().Add(5 * time.Second); len(lines(t, name)) == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	w.Observe(decided())
+	for deadline := time.Now().Add(5 * time.Second); w.Lost() == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
+	if got := len(lines(t, name)); err != nil || got != 1 || w.Lost() != 1 {
+		t.Errorf("%v: %d lines, %d lost", err, got, w.Lost())
+	}
+	w.Observe(decided())
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := len(lines(t, name)); got != 2 {
+		t.Errorf("%d lines", got)
 	}
 }
 

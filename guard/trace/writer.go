@@ -19,7 +19,7 @@ import (
 // The bounds of what waits to be written.
 const (
 	maxWaiting  = 8 << 20               // bytes, about
-	maxText     = 16 << 10              // bytes of a message, before it is redacted
+	maxText     = 8 << 10               // bytes of a message, before it is redacted
 	pause       = 50 * time.Millisecond // between two writes
 	closingTime = 5 * time.Second       // for what waits, at the end
 	maxBatch    = 256 << 10             // bytes of one write
