@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -60,4 +61,33 @@ func TestAgain(t *testing.T) {
 func fails(status, code int) (guard.Response, error) {
 	m, err := guard.ParseMessage(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"error":{"code":%d,"message":"No."}}`, code))
 	return guard.Response{Status: status, Message: m}, err
+}
+
+// unrenewed is a store in which no claim is renewed, as that of an executor
+// that is paused.
+type unrenewed struct{ operation.Store }
+
+func (unrenewed) Renew(context.Context, string, int64, time.Duration) error {
+	return operation.ErrFenced
+}
+
+// TestLateAnswer: whose claim has run out gets the answer that another
+// executor has recorded, and is not told that nothing was sent.
+func TestLateAnswer(t *testing.T) {
+	inBubble(t, billing, func(o *guard.Options) { o.Store = unrenewed{o.Store} }, func(r *rig) {
+		r.answer = func(string, map[string]any) (guard.Response, error) {
+			if len(r.sent) == 1 {
+				time.Sleep(time.Minute)
+			}
+			return says("charged", false)
+		}
+		late := make(chan result)
+		go func() { late <- r.call("create_charge", `{"invoice_id":"in_1"}`) }()
+		time.Sleep(31 * time.Second)
+		r.want(r.call("create_charge", `{"invoice_id":"in_1"}`), "OK", 2)
+		got := <-late
+		if got.text() != "charged" || got.Result.Meta.Replayed == nil || strings.Contains(got.raw, "nothing was sent") {
+			t.Error(got.raw)
+		}
+	})
 }

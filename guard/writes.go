@@ -344,7 +344,7 @@ func (g *Guard) delivery(ctx context.Context, id string) bool {
 // ledger is not there, or because the claim holds no more.
 func (x *exchange) unrecorded(o, now operation.Operation, err error) *Reply {
 	if errors.Is(err, operation.ErrFenced) && now.State == operation.Confirmed {
-		return x.replay(now)
+		return x.replay(now, Decision{From: FromTool, Execution: x.used}, "the answer to this call came after its claim had run out")
 	}
 	r := &record.Record{
 		Code: record.OutcomeUnknown, Outcome: record.NotKnown, Operation: x.named(o),
@@ -374,7 +374,7 @@ func (x *exchange) kept(v operation.Verdict) *Reply {
 	o := v.Operation
 	x.about = o
 	if v.Kind == operation.Replay {
-		return x.replay(o)
+		return x.replay(o, Decision{From: FromLedger}, "nothing was sent")
 	}
 	r := &record.Record{Operation: x.named(o)}
 	switch age := lengthOf(x.guard.clock.Now().Sub(o.Created)); v.Kind {
@@ -399,17 +399,18 @@ func (x *exchange) shared(o operation.Operation) string {
 	return strings.Join(x.plan.identity, ", ")
 }
 
-// replay answers with the recorded result of an operation, marked.
-func (x *exchange) replay(o operation.Operation) *Reply {
-	d := Decision{From: FromLedger, Operation: o.ID, State: o.State, Replayed: true}
+// replay answers with the recorded result of an operation, marked, and says
+// what became of the call itself.
+func (x *exchange) replay(o operation.Operation, d Decision, itself string) *Reply {
+	d.Operation, d.State, d.Replayed = o.ID, o.State, true
 	x.decide(d)
-	reply := &Reply{Own: true, Message: x.replayed(o)}
+	reply := &Reply{Own: true, Message: x.replayed(o, itself)}
 	reply.delivered = x.guard.delivering(x.guard.options.Store, o.ID)
 	return reply
 }
 
-func (x *exchange) replayed(o operation.Operation) []byte {
-	sentence := fmt.Sprintf("This is the recorded answer of operation %s, given %s ago; nothing was sent.", o.ID, lengthOf(x.guard.clock.Now().Sub(o.Settled)))
+func (x *exchange) replayed(o operation.Operation, itself string) []byte {
+	sentence := fmt.Sprintf("This is the recorded answer of operation %s, given %s ago; %s.", o.ID, lengthOf(x.guard.clock.Now().Sub(o.Settled)), itself)
 	if o.Delivery == operation.NotKnown {
 		sentence += " Whether it had reached you is not known."
 	}
