@@ -185,6 +185,44 @@ func TestGuardTraceScripts(t *testing.T) {
 	})
 }
 
+// TestGuardTraceUsage: what is wrong is said before a server is started.
+func TestGuardTraceUsage(t *testing.T) {
+	const folder = "testdata/guard_report/"
+	none := filepath.Join(t.TempDir(), "none")
+	empty := filepath.Join(t.TempDir(), "empty.jsonl")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"guard --trace " + none + "/t.jsonl --observe -- billing-mcp": "--trace: open " + none + "/t.jsonl: no such file or directory; name a file that can be written",
+		"guard --metrics 9464 --observe -- billing-mcp":               "--metrics 9464 is no address; valid: HOST:PORT such as 127.0.0.1:9464, or :9464, which is this machine alone",
+		"guard forgot":                           `"forgot" is no command of guard; valid: report, forget`,
+		"guard forget":                           "guard forget takes one of --upstream NAME and --contract FILE",
+		"guard forget --upstream a --contract b": "guard forget takes one of",
+		"guard forget --upstream billing --state sqlite:" + none:           "there is no ledger",
+		"guard forget --contract ../../examples/task-lights/contract.yaml": "it has no upstream, and no guard",
+		"guard report": "guard report takes a file",
+		"guard report --report html " + folder + "observe.jsonl": "--report html is no format; valid: json, text",
+		"guard report " + empty:                                  "empty.jsonl: no line is there",
+		"guard report " + none:                                   "no such file",
+		"guard report " + folder + "observe.txt":                 folder + "observe.txt:1: not a line of a guard's trace",
+		"recount " + folder + "observe.json":                     folder + "observe.json:1: not a trace line",
+	} {
+		var out bytes.Buffer
+		if code := run(strings.Fields(line), nil, &out, &out); code != exitUsage || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %d: %s", line, code, out.String())
+		}
+	}
+	var out bytes.Buffer
+	if code := run([]string{"guard", "--help"}, nil, &out, &out); code != exitOK || !strings.Contains(out.String(), "remit guard [--contract FILE] [-- CMD ARGS…]") || !strings.Contains(out.String(), "Say what a guard did") {
+		t.Errorf("%d: %s", code, out.String())
+	}
+	out.Reset()
+	if code := run([]string{"recount", "--report", "json", folder + "enforce.jsonl"}, nil, &out, &out); code != exitOK || !strings.Contains(out.String(), `"calls": 26`) || !strings.Contains(out.String(), `"ledger": 6`) {
+		t.Errorf("%d: %s", code, out.String())
+	}
+}
+
 // TestGuardReportGolden: the report of a trace that has everything; -update
 // rewrites it.
 func TestGuardReportGolden(t *testing.T) {
