@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -361,4 +362,67 @@ func posted(t *testing.T, address, body string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(response.StatusCode, response.Header.Get("Content-Type"), "\n", string(text))
+}
+
+// TestBatch: a list of messages is taken apart, each held to the contract, and
+// answered with a list.
+func TestBatch(t *testing.T) {
+	upstream := scripted(t, func(w http.ResponseWriter, tool, id string) {
+		w.Header().Set("Content-Type", "application/json")
+		if id == "" {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"isError":true,"content":[{"type":"text","text":%q}]}}`, id, tool)
+	})
+	s := httptest.NewServer(NewHTTP(newGuard(t, ""), upstream, Identified(nil)))
+	defer s.Close()
+	call := func(id int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"get_missing"}}`, id)
+	}
+	note := `{"jsonrpc":"2.0","method":"notifications/x"}`
+	response, err := http.Post(s.URL+"/mcp", "application/json", strings.NewReader("["+call(1)+","+note+","+call(2)+",7]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var got []struct {
+		ID     any
+		Result struct{ Content []struct{ Text string } }
+		Error  *struct{ Code int }
+	}
+	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 3 || got[0].Result.Content[0].Text != "get_missing" || !strings.Contains(got[1].Result.Content[0].Text, "nothing was sent") || got[1].ID != 2.0 || got[2].Error == nil {
+		t.Errorf("%+v", got)
+	}
+	response, err = http.Post(s.URL+"/mcp", "application/json", strings.NewReader("["+note+"]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusAccepted {
+		t.Errorf("notifications alone: %s", response.Status)
+	}
+}
+
+// TestSameIDs: clients that call a process over HTTP without sessions may use
+// one id at a time, and get their own answers.
+func TestSameIDs(t *testing.T) {
+	bridge := NewBridge(newGuard(t, ""), upstreamCommand(t), Identified(nil))
+	t.Cleanup(bridge.Close)
+	s := httptest.NewServer(bridge)
+	t.Cleanup(s.Close)
+	var calling sync.WaitGroup
+	for i := range 20 {
+		calling.Go(func() {
+			meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+			got := posted(t, s.URL+"/mcp", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_thing","arguments":{"id":"n%d"},%s}}`, i, meta))
+			if want := fmt.Sprintf(`thing {\"id\":\"n%d\"}`, i); !strings.Contains(got, want) || !strings.Contains(got, `"id":1,`) {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+	calling.Wait()
 }
