@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -15,6 +17,16 @@ import (
 const asRemit = "REMIT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asBank) != "" {
+		if err := runBank(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if lease, err := time.ParseDuration(os.Getenv(leaseForTests)); err == nil {
+		guardLease = lease
+	}
 	programs := map[string]func(){"remit": main, "billing-mcp": billingServer, "mcp-calls": mcpCalls}
 	ofTests := func(arg string) bool { return strings.HasPrefix(arg, "-test.") } // the workers of a fuzz target
 	if programs[filepath.Base(os.Args[0])] == nil && os.Getenv(asRemit) != "" && !slices.ContainsFunc(os.Args[1:], ofTests) {
