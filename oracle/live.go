@@ -19,6 +19,10 @@ var liveRules = []Rule{
 	{"live-authentication", "recovery-v1, decision table, AUTH_REQUIRED: request authentication through the application's approved flow"},
 	{"live-refusal", "recovery-v1, decision table, ACCESS_DENIED: stop; never repeat with unchanged credentials, never evade"},
 	{"live-dependency", "recovery-v1, decision table, TEMP_UNAVAILABLE: wait retry_after_ms; recovery-v2, OUTCOME_UNKNOWN: where a write may have taken effect"},
+	{"live-once", "operations: one write has at most one effect, however often it is sent"},
+	{"live-repetition", "recovery-v2, failure × effect, lost after it left: a keyed write is repeated with the same key; an unsafe one is never executed again"},
+	{"live-key", "recovery-v2, failure × effect, KEY_REUSED: the same key with other arguments"},
+	{"live-status", "operations, status: it tells of each write whether it took effect"},
 }
 
 // Provocation is one call of an application, and what answers it rightly.
@@ -30,6 +34,9 @@ type Provocation struct {
 	Codes []string
 	// Field is the argument that INVALID_ARGUMENT names; "": none, it is null.
 	Field string
+	// OrAnswer says that an answer without a failure is right besides the codes;
+	// OrReplay, that one is which is marked as that of an earlier execution.
+	OrAnswer, OrReplay bool
 }
 
 // Observed is what an application did with one call.
@@ -37,15 +44,29 @@ type Observed struct {
 	Status int
 	Body   []byte
 	Lost   string // why there was no answer, "" where there was one
+	// Tool is the answer where it came over a wire that has no status; Body is
+	// then its body.
+	Tool *ToolAnswer
+}
+
+// ObservedTool is what a tool answered over a wire without a status.
+func ObservedTool(a ToolAnswer) Observed { return Observed{Body: a.Body, Tool: &a} }
+
+// record is the record of a failure.
+func (o Observed) record() (members, error) {
+	if o.Tool != nil && o.Tool.Record != nil {
+		return v1Members(o.Tool.Record)
+	}
+	body, err := membersOf(o.Body)
+	if err != nil {
+		return nil, err
+	}
+	return v1Members(body.get("recovery"))
 }
 
 // Code is the code of a failure's record; "" where there is no such record.
 func (o Observed) Code() string {
-	body, err := membersOf(o.Body)
-	if err != nil {
-		return ""
-	}
-	record, err := v1Members(body.get("recovery"))
+	record, err := o.record()
 	if err != nil {
 		return ""
 	}
@@ -56,6 +77,9 @@ func (o Observed) Code() string {
 // Failed reports whether an answer is a failure.
 func (o Observed) Failed() bool {
 	body, err := membersOf(o.Body)
+	if o.Tool != nil {
+		return o.Lost != "" || o.Tool.Failed
+	}
 	return o.Lost != "" || o.Status/100 != 2 || err != nil || body.get("error") != nil
 }
 
@@ -186,7 +210,14 @@ func (p Provocation) expected() string {
 			codes[i] += " with a wait"
 		}
 	}
-	return "a failure with the code " + strings.Join(codes, " or ")
+	failures := "a failure with the code " + strings.Join(codes, " or ")
+	switch {
+	case p.OrReplay:
+		return "an answer that is marked as replayed, or " + failures
+	case p.OrAnswer:
+		return "an answer, or " + failures
+	}
+	return failures
 }
 
 // plainly is JSON with its texts in their shortest form, in which a secret can
@@ -204,7 +235,11 @@ func (o Observed) shown() string {
 	if o.Lost != "" {
 		return ""
 	}
-	return fmt.Sprintf("status %d: %s", o.Status, strings.ToValidUTF8(string(o.Body), "�"))
+	kind := fmt.Sprintf("status %d", o.Status)
+	if o.Tool != nil {
+		kind = map[bool]string{true: "a failure", false: "an answer"}[o.Tool.Failed]
+	}
+	return kind + ": " + strings.ToValidUTF8(string(o.Body), "�")
 }
 
 // faults says what is wrong with what was observed.
@@ -214,29 +249,41 @@ func (p Provocation) faults(o Observed) []string {
 		return []string{o.Lost}
 	case len(p.Codes) == 0 && o.Failed():
 		return []string{p.unanswered(o)}
-	case len(p.Codes) == 0:
+	case len(p.Codes) == 0, p.OrAnswer && !o.Failed():
 		return nil
+	case p.OrReplay && !o.Failed():
+		if o.Replayed() {
+			return nil
+		}
+		return []string{"the application answered without a failure, and not as a replay: it may have executed the call again"}
 	case o.Status/100 == 3:
 		return []string{fmt.Sprintf("status %d is a redirect, which nobody follows with a call", o.Status)}
 	}
 	body, err := membersOf(o.Body)
-	if err != nil {
+	if err != nil && o.Tool == nil {
 		return []string{"the body: " + err.Error()}
 	}
 	if !o.Failed() {
 		return []string{"the application answered without a failure, expected " + strings.Join(p.Codes, " or ")}
 	}
-	record, err := v1Members(body.get("recovery"))
-	if err != nil {
-		return []string{err.Error()}
+	record, recordErr := o.record()
+	if recordErr != nil {
+		return []string{recordErr.Error()}
 	}
-	return append(p.wrongRecord(record), wrongBody(body, record)...)
+	faults := p.wrongRecord(record)
+	if err == nil {
+		faults = append(faults, wrongBody(body, record)...)
+	}
+	return faults
 }
 
 // unanswered says why an answer that may not fail is none.
 func (p Provocation) unanswered(o Observed) string {
 	if code := o.Code(); code != "" {
 		return fmt.Sprintf("the application answered with the failure %s", clip(code))
+	}
+	if o.Tool != nil {
+		return "the tool answered with a failure that has no record"
 	}
 	if o.Status/100 == 2 {
 		return "the body is no JSON object without the member error"

@@ -44,6 +44,8 @@ type ToolAnswer struct {
 	Body   jsontext.Value // of an answer without a failure, or of a failed one: the whole object
 	// Record is the typed failure; nil where a failed answer carries none.
 	Record jsontext.Value
+	// Replayed says that the wire marks it as the answer of an earlier execution.
+	Replayed bool
 }
 
 // JudgeTool holds the answers of a tool to the executions of one recovery case

@@ -212,7 +212,8 @@ var notEstablishedLive = []string{
 	"That a token has expired, that a principal may not call and that a dependency fails is the word of the operator's commands.",
 	"No control or mutant took part: that wrong answers are rejected is shown by tests against applications that are wrong on purpose.",
 	"These are counts of provocations: not a recovery rate, not a measure of any agent's reliability, and no proof of security.",
-	"The status of an operation after an uncertain write was not asked for, and no agent or browser took part.",
+	"That a write had one effect is what the read says that was named to count; effects that it does not show are not counted.",
+	"No agent or browser took part.",
 }
 
 // notEstablishedRecorded is what a recording leaves open.

@@ -28,7 +28,8 @@ fresh processes, and every control and mutant must be rejected. SUITE is
 recovery-v1, catalogue-v1, recovery-v1-extended, catalogue-v1-extended,
 guard-v1, platform-v1, browser-v1 or the path of a suite file. What is judged:
 
-  remit check SUITE -- CMD…           a program: case lines in, result lines out
+  remit check SUITE -- CMD…           a program: case lines in, result lines out;
+                                      of guard-v1, a guard that runs them
   remit check SUITE --http URL        tools at URL/v1/tools/NAME
   remit check SUITE --mcp URL|CMD     tools of an MCP server
   remit check SUITE --webmcp URL      tools that a page registers, in Chromium
@@ -228,6 +229,9 @@ func (f *checkFlags) choose(c *check, command []string) error {
 		return usage("--token-file is for the calls of tools; valid: beside --http, --mcp or --live")
 	case f.revision != "" && f.mcp == "":
 		return usage("--revision is one of MCP; valid: beside --mcp")
+	}
+	if name := suiteOf(c.suites, oracle.GuardV1); name != "" && len(c.suites) == 1 && given > 0 {
+		return usage("%s judges a guard, which runs its cases by itself; valid: remit check %[1]s -- CMD, or without a command the built-in guard", name)
 	}
 	if err := f.page.permits(c.suites, f.tools); err != nil {
 		return err

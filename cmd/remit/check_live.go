@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,20 +23,25 @@ type liveFlags struct {
 	contract, url    string
 	sandbox          bool
 	provoke, restore []string
+	writes, effects  []string
+	patience         time.Duration
 }
 
 // besideLive are the flags that mean something beside --live alone.
-var besideLive = []string{"url", "sandbox", "provoke", "restore"}
+var besideLive = []string{"url", "sandbox", "provoke", "restore", "write", "effects", "patience"}
 
 // notLive are the flags that name something else to judge.
-var notLive = []string{"http", "mcp", "webmcp", "as-server", "tool", "revision"}
+var notLive = []string{"http", "webmcp", "as-server", "tool", "revision"}
 
 func (f *liveFlags) define(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.contract, "live", "", "provoke the running application of `CONTRACT`, a file or a folder")
 	cmd.Flags().StringVar(&f.url, "url", "", "the application's `URL`, the base of /v1/tools/NAME; beside --live")
 	cmd.Flags().BoolVar(&f.sandbox, "sandbox", false, "your word that --url is no production system; beside --live")
-	cmd.Flags().StringArrayVar(&f.provoke, "provoke", nil, "`KIND=CMD` run by sh -c; expired prints an expired token, refusal one that may not call, or sets it up, dependency makes it fail; beside --live")
+	cmd.Flags().StringArrayVar(&f.provoke, "provoke", nil, "`KIND=CMD` run by sh -c; expired prints an expired token, refusal one that may not call, or sets it up, dependency makes it fail, lost loses the next answer; beside --live")
 	cmd.Flags().StringArrayVar(&f.restore, "restore", nil, "`KIND=CMD` run after the calls of --provoke KIND, whatever happens; beside --live")
+	cmd.Flags().StringArrayVar(&f.writes, "write", nil, "`\"TOOL INPUT [OTHER]\"`, a write whose answer is lost, and the input of another one; beside --live")
+	cmd.Flags().StringArrayVar(&f.effects, "effects", nil, "`\"TOOL=READ INPUT POINTER\"`, the read that counts the effects of a write: a list or a number at a JSON Pointer; beside --live")
+	cmd.Flags().DurationVar(&f.patience, "patience", 2*time.Second, "`TIME` in which an effect shows in its count; beside --live")
 }
 
 // alone refuses a flag that says nothing without --live.
@@ -53,7 +60,7 @@ func (f *checkFlags) live(cmd *cobra.Command) (*oracle.Report, error) {
 	if err := f.permitsLive(cmd); err != nil {
 		return nil, err
 	}
-	plan, err := f.running.plan(f.tokenFile)
+	plan, err := f.running.plan(f.tokenFile, f.mcp, f.command)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +75,7 @@ func provoked(ctx context.Context, plan live.Plan) (*oracle.Report, error) {
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	report := oracle.NewReport(oracle.Application, plan.Base)
+	report := oracle.NewReport(oracle.Application, cmp.Or(plan.Base, plan.MCP))
 	report.AddLive(run)
 	return report, nil
 }
@@ -84,20 +91,37 @@ func (f *checkFlags) permitsLive(cmd *cobra.Command) error {
 			return usage("--live and --%s name different things to judge; valid: one of them", name)
 		}
 	}
-	switch {
-	case len(cmd.Flags().Args()) > 0:
-		return usage("--live judges an application by its contract; valid: without a suite and without a command")
-	case f.running.url == "":
-		return usage("--live needs the application's address; valid: --url URL, such as http://127.0.0.1:8080")
-	case !f.running.sandbox:
-		return usage("--live executes the example of every tool, effects included, and provokes failures; say with --sandbox that --url is no production system")
+	args, command := cmd.Flags().Args(), []string(nil)
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		args, command = args[:dash], args[dash:]
 	}
+	given := 0
+	for _, is := range []bool{f.running.url != "", f.mcp != "", cmd.ArgsLenAtDash() >= 0} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case len(args) > 0:
+		return usage("--live judges an application by its contract; valid: without a suite")
+	case given == 0:
+		return usage("--live needs the application; valid: --url URL, such as http://127.0.0.1:8080, or for a guard contract --mcp URL or the server's command after --")
+	case given > 1:
+		return usage("--url, --mcp and a command after -- name different applications; valid: one of them")
+	case cmd.ArgsLenAtDash() >= 0 && len(command) == 0:
+		return usage("nothing stands after --; valid: the command of an MCP server and its arguments")
+	case f.running.patience <= 0:
+		return usage("--patience %s is no time to wait; valid: more than 0, such as 2s", f.running.patience)
+	case !f.running.sandbox:
+		return usage("--live executes writes, effects included, and provokes failures; say with --sandbox that the application is no production system")
+	}
+	f.command = command
 	return nil
 }
 
 // plan turns the command line and its contract into what is provoked.
-func (f *liveFlags) plan(tokenFile string) (live.Plan, error) {
-	p := live.Plan{Base: f.url}
+func (f *liveFlags) plan(tokenFile, mcp string, command []string) (live.Plan, error) {
+	p := live.Plan{Base: f.url, MCP: cmp.Or(mcp, strings.Join(command, " ")), Command: command, Patience: f.patience}
 	var err error
 	if p.Provoke, err = commands("--provoke", f.provoke); err != nil {
 		return p, err
@@ -113,15 +137,24 @@ func (f *liveFlags) plan(tokenFile string) (live.Plan, error) {
 	if p.Token, err = firstToken(tokenFile); err != nil {
 		return p, badInput(err)
 	}
-	c, tools, err := declared(f.contract)
+	file := onDisk(f.contract)
+	c, err := file.contract()
 	if err != nil {
 		return p, badInput(err)
 	}
 	p.Service = c.Service
-	for i, t := range tools {
-		p.Tools = append(p.Tools, liveTool(c, c.Tools[i].Value, t))
+	switch guarded := c.Upstream != nil; {
+	case guarded && p.MCP == "":
+		return p, usage("%s is a guard contract, whose tools are those of an MCP server; valid: --mcp URL, or the server's command after --", f.contract)
+	case !guarded && p.MCP != "":
+		return p, usage("%s is the contract of served tools, which are judged over HTTP; valid: --url URL", f.contract)
+	case !guarded:
+		if p.Tools, err = served(file, c); err != nil {
+			return p, badInput(err)
+		}
 	}
-	return p, nil
+	p.Writes, err = f.lost(c, p.Tools)
+	return p, err
 }
 
 // commands reads KIND=CMD. A command is never shown: it may hold a token.
@@ -174,16 +207,18 @@ func firstToken(name string) (string, error) {
 	return token, nil
 }
 
-// declared is a contract and its tools, bound as validation does: what they
-// would answer from need not be at hand.
-func declared(name string) (*contract.Contract, []*tool.Tool, error) {
-	p := onDisk(name)
-	c, err := p.contract()
+// served are the tools of a contract, bound as validation does: what they would
+// answer from need not be at hand.
+func served(file place, c *contract.Contract) ([]live.Tool, error) {
+	tools, _, err := bound(file, c)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	tools, _, err := bound(p, c)
-	return c, tools, err
+	var all []live.Tool
+	for i, t := range tools {
+		all = append(all, liveTool(c, c.Tools[i].Value, t))
+	}
+	return all, nil
 }
 
 // liveTool is what the contract says of one tool to those who provoke it.

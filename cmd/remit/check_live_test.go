@@ -135,15 +135,32 @@ func TestLiveUsage(t *testing.T) {
 	}
 	base := []string{"--live", path, "--url", "http://127.0.0.1:1"}
 	asked := append(slices.Clone(base), "--sandbox")
+	guarded := []string{"--live", "../../examples/orders", "--sandbox", "--mcp", "http://127.0.0.1:1"}
 	for _, c := range []struct {
 		want string
 		args []string
 	}{
-		{"say with --sandbox that --url is no production system", base},
+		{"say with --sandbox that the application is no production system", base},
 		{"valid: --url URL", []string{"--live", path, "--sandbox"}},
 		{"--live names no contract", []string{"--live", "", "--url", "http://a", "--sandbox"}},
 		{"valid: without a suite", append([]string{"recovery-v1"}, asked...)},
-		{"valid: without a suite and without a command", append(slices.Clone(asked), "--", "true")},
+		{"--url, --mcp and a command after -- name different applications", append(slices.Clone(asked), "--", "true")},
+		{"--url, --mcp and a command after -- name different applications", append(slices.Clone(asked), "--mcp", "http://a")},
+		{"nothing stands after --", []string{"--live", path, "--sandbox", "--"}},
+		{"--patience 0s is no time to wait", append(slices.Clone(asked), "--patience", "0s")},
+		{"judged over HTTP; valid: --url URL", []string{"--live", path, "--sandbox", "--mcp", "http://a"}},
+		{"is a guard contract", []string{"--live", "../../examples/orders", "--sandbox", "--url", "http://a"}},
+		{"--write is not", append(slices.Clone(guarded), "--write", "place_order")},
+		{"--write is not", append(slices.Clone(guarded), "--write", "place_order {} {} {}")},
+		{"--write is not", append(slices.Clone(guarded), "--write", `place_order {"a":1`)},
+		{"--write place_order is given twice", append(slices.Clone(guarded), "--write", "place_order {}", "--write", "place_order {}")},
+		{"whose effect is read", append(slices.Clone(guarded), "--write", "get_order {}")},
+		{"names no tool with an effect", append(slices.Clone(asked), "--write", "delivery_status {}")},
+		{"--effects is not", append(slices.Clone(guarded), "--write", "place_order {}", "--effects", "place_order=get_order {}")},
+		{"--effects is not", append(slices.Clone(guarded), "--write", "place_order {}", "--effects", "get_order {} /orders")},
+		{"which is no write here", append(slices.Clone(guarded), "--effects", "place_order=get_order {} /orders")},
+		{"--effects place_order is given twice", append(slices.Clone(guarded), "--write", "place_order {}", "--effects", "place_order=get_order {} /orders", "--effects", "place_order=get_order {} /orders")},
+		{"valid: beside --live CONTRACT", []string{"recovery-v1", "--write", "place_order {}"}},
 		{"--live and --http name different things", append(slices.Clone(asked), "--http", "http://a")},
 		{"--live and --as-server name different things", append(slices.Clone(asked), "--as-server", "http")},
 		{"valid: beside --live CONTRACT", []string{"recovery-v1", "--sandbox"}},
@@ -198,7 +215,7 @@ func TestLivePlan(t *testing.T) {
 	if err := os.WriteFile(name, []byte(writes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := (&liveFlags{contract: name}).plan("")
+	p, err := (&liveFlags{contract: name}).plan("", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +230,7 @@ func TestLivePlan(t *testing.T) {
 			t.Errorf("%s: %v %v", got.Name, got.Writes, got.Outage)
 		}
 	}
-	p, err = (&liveFlags{contract: "../../examples/task-lights"}).plan("")
+	p, err = (&liveFlags{contract: "../../examples/task-lights"}).plan("", "", nil)
 	if err != nil || slices.ContainsFunc(p.Tools, func(t live.Tool) bool { return t.Outage != nil || t.Writes }) {
 		t.Errorf("%v: a catalogue has no dependency", err)
 	}

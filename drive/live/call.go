@@ -65,15 +65,9 @@ func (c *caller) call(ctx context.Context, tool string, body []byte, token strin
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-	request, err := http.NewRequestWithContext(traced, http.MethodPost, c.base+"/v1/tools/"+url.PathEscape(tool), bytes.NewReader(body))
+	request, err := c.request(traced, tool, body, token)
 	if err != nil {
 		return oracle.Observed{}, err
-	}
-	request.GetBody = nil // or net/http may send the call a second time by itself
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json")
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := c.client.Do(request)
 	switch {
@@ -91,6 +85,21 @@ func (c *caller) call(ctx context.Context, tool string, body []byte, token strin
 		return oracle.Observed{Lost: fmt.Sprintf("the answer is longer than %d bytes", maxAnswer)}, nil
 	}
 	return oracle.Observed{Status: response.StatusCode, Body: bytes.TrimSuffix(answer, []byte("\n"))}, nil
+}
+
+// request is a call. The context may trace it.
+func (c *caller) request(ctx context.Context, tool string, body []byte, token string) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/tools/"+url.PathEscape(tool), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.GetBody = nil // or net/http may send the call a second time by itself
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return request, nil
 }
 
 // lost says why a call that was taken has no answer.

@@ -26,6 +26,32 @@
 //	dependency      after a command that makes it fail: TEMP_UNAVAILABLE with a
 //	                wait, or what else the plan permits
 //
+// Then, for each write whose effects can be counted, an answer is lost:
+//
+//	answered    a write, answered, which raises the count by one; where it does
+//	            not, everything that follows is unchecked
+//	            a write, of which no answer is read. Its connection is closed, or
+//	            the process killed, once the effect shows; or a command has the
+//	            service lose it. Where the caller sends no key, a repetition is
+//	            told from a new write by whether the answer was delivered: then
+//	            the connection is closed once the request has left, and no
+//	            process killed
+//	repeated    the same call again, with the same key: an answer,
+//	            OUTCOME_UNKNOWN, IN_PROGRESS or TEMP_UNAVAILABLE. An unsafe one
+//	            whose effect has shown is not executed: an answer is marked as
+//	            replayed, and TEMP_UNAVAILABLE is wrong
+//	operation   what the tool that a failure names says of its operation
+//	status      what the contract's status tool says
+//	once        there is at most one effect, and exactly one after an answer
+//	reused      the key with other arguments: KEY_REUSED, without an effect
+//
+// A call in which an answer is lost that showed no effect tests a loss before
+// the effect alone, and the other is unchecked. Counts are read besides the
+// calls of a run.
+//
+// Over MCP only answers are lost. The key is sent where the server lists its
+// argument; a guard that makes keys itself does not.
+//
 // Faults stand at the top level of an input and one level down, whose field is
 // a dotted path: of each argument another type, a fraction, null, an empty
 // text, a text of a wrong length or form, a value outside its enumeration or
@@ -53,6 +79,7 @@ import (
 	"fmt"
 	"time"
 
+	"remit.example/drive/mcp"
 	"remit.example/oracle"
 )
 
@@ -70,10 +97,11 @@ const (
 	Expired    Kind = "expired"
 	Refusal    Kind = "refusal"
 	Dependency Kind = "dependency"
+	Lost       Kind = "lost"
 )
 
 // Kinds lists the kinds in the order in which they are provoked.
-func Kinds() []Kind { return []Kind{Expired, Refusal, Dependency} }
+func Kinds() []Kind { return []Kind{Expired, Refusal, Dependency, Lost} }
 
 // Plan is what a run provokes.
 type Plan struct {
@@ -81,9 +109,15 @@ type Plan struct {
 	Base    string // the address of the application, without /v1/tools
 	Token   string // of a principal that may call every tool; "": none
 	Tools   []Tool
+	Writes  []Write // whose answers are lost
+	// MCP is the address of an MCP server, which is called in place of Base, or
+	// names Command, which starts one. Over MCP only answers are lost.
+	MCP     string
+	Command []string
 	// Provoke and Restore are command lines for sh -c.
 	Provoke, Restore map[Kind]string
 	Timeout          time.Duration // of one call, and of one command
+	Patience         time.Duration // in which an effect shows in its count; 0: two seconds
 	// Progress is told how many calls were made; nil: nobody.
 	Progress func(calls int)
 }
@@ -104,11 +138,13 @@ type Tool struct {
 // Check makes one run. An error says what is wrong with the plan, before any
 // call.
 func Check(ctx context.Context, p Plan) (*oracle.Live, error) {
-	calls, err := newCaller(p.Base, p.Timeout)
-	if err != nil {
+	c := &check{plan: p, live: oracle.NewLive(p.Service)}
+	var err error
+	if c.calls, c.counts, err = wires(p); err != nil {
 		return nil, err
 	}
-	c := &check{plan: p, live: oracle.NewLive(p.Service), calls: calls}
+	defer c.calls.close()
+	defer c.counts.close()
 	c.live.Hide(p.Token)
 	for i := range p.Tools {
 		t := &subject{Tool: &p.Tools[i]}
@@ -117,8 +153,45 @@ func Check(ctx context.Context, p Plan) (*oracle.Live, error) {
 		}
 		c.subjects = append(c.subjects, t)
 	}
+	for _, w := range p.Writes {
+		if err := w.check(); err != nil {
+			return nil, fmt.Errorf("tool %s: %w", w.Tool, err)
+		}
+	}
 	c.run(ctx)
 	return c.live, nil
+}
+
+// wires are how calls are made, and how effects are counted while one of them
+// goes on.
+func wires(p Plan) (calls, counts wire, err error) {
+	if p.MCP == "" {
+		c, err := newCaller(p.Base, p.Timeout)
+		return c, c, err
+	}
+	options := mcp.Options{Token: p.Token, Timeout: p.Timeout, Command: p.Command, Foreign: true}
+	s := &session{target: p.MCP, options: options}
+	if s.kills() {
+		return s, &session{target: p.MCP, options: options}, nil
+	}
+	return s, s, nil // a guard may take another session for another caller
+}
+
+// check says what is wrong with a write.
+func (w *Write) check() error {
+	inputs := [][]byte{w.Input, w.Other}
+	if w.Effects != nil {
+		inputs = append(inputs, w.Effects.Input)
+	}
+	for _, input := range inputs {
+		if input == nil {
+			continue
+		}
+		if _, err := readObject(input); err != nil {
+			return fmt.Errorf("the input %.200s: %w", input, err)
+		}
+	}
+	return nil
 }
 
 // subject is a tool under check.
@@ -133,7 +206,8 @@ type subject struct {
 type check struct {
 	plan     Plan
 	live     *oracle.Live
-	calls    *caller
+	calls    wire
+	counts   wire // the same, or another session
 	subjects []*subject
 	made     int // calls
 	lost     int // in a row
@@ -142,18 +216,21 @@ type check struct {
 func (c *check) run(ctx context.Context) {
 	for _, t := range c.subjects {
 		t.answered = c.baseline(ctx, t)
-		if t.Writes {
-			c.live.LeaveOut("the status of an operation of "+t.Name, "this check asks for none")
-		}
 	}
 	for _, t := range c.answering() {
 		c.missing(ctx, t)
 		c.rejected(ctx, t)
 	}
 	c.malformed(ctx)
-	for _, kind := range Kinds() {
+	for _, kind := range []Kind{Expired, Refusal, Dependency} {
 		c.commanded(ctx, kind)
 	}
+	if c.plan.MCP != "" {
+		for _, what := range []string{"missing, rejected and expired authentication", "refusals", "malformed parameters", "a dependency's failure"} {
+			c.live.LeaveOut(what, "over MCP only lost answers are provoked")
+		}
+	}
+	c.lose(ctx)
 }
 
 // answering are the tools whose example was answered.
@@ -305,7 +382,7 @@ func (c *check) dependent(tools []*subject) []*subject {
 
 // start runs a command that provokes, and gives the token that it prints.
 func (c *check) start(ctx context.Context, kind Kind, command string) (string, error) {
-	if kind == Dependency {
+	if kind == Dependency || kind == Lost {
 		return "", run(ctx, command, c.plan.Timeout, nil)
 	}
 	printed, err := firstLine(ctx, command, c.plan.Timeout)
@@ -372,6 +449,14 @@ func (c *check) throttled(t *subject, o oracle.Observed, token string) bool {
 	return t.Anonymous && token == "" && o.Code() == "TEMP_UNAVAILABLE"
 }
 
+// advance counts a call.
+func (c *check) advance() {
+	c.made++
+	if c.plan.Progress != nil {
+		c.plan.Progress(c.made)
+	}
+}
+
 // call makes one call, and reports whether it tells anything of the
 // application.
 func (c *check) call(ctx context.Context, what string, t *subject, body []byte, token string) (oracle.Observed, bool) {
@@ -382,10 +467,7 @@ func (c *check) call(ctx context.Context, what string, t *subject, body []byte, 
 		c.live.LeaveOut(what, tooMany)
 		return oracle.Observed{}, false
 	}
-	c.made++
-	if c.plan.Progress != nil {
-		c.plan.Progress(c.made)
-	}
+	c.advance()
 	o, err := c.calls.call(ctx, t.Name, body, token)
 	switch {
 	case ctx.Err() != nil:

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,6 +32,26 @@ func read(result *sdk.CallToolResult) (oracle.ToolAnswer, error) {
 		}
 	}
 	return readFailure(result, texts[len(texts)-1])
+}
+
+// inJSON is an answer of a foreign tool with its body as the first text, where
+// that is prose. Failures in prose are read as they are.
+func inJSON(result *sdk.CallToolResult) *sdk.CallToolResult {
+	texts := textsOf(result)
+	if result.IsError || len(texts) > 0 && jsontext.Value(texts[0]).Kind() == '{' && jsontext.Value(texts[0]).IsValid() {
+		return result
+	}
+	body, err := json.Marshal(result.StructuredContent)
+	if result.StructuredContent == nil {
+		said, _ := json.Marshal(string(bytes.Join(texts, []byte("\n")))) // a text has its JSON
+		body, err = append(append([]byte(`{"text":`), said...), '}'), nil
+	}
+	if err != nil {
+		return result
+	}
+	changed := *result
+	changed.Content = []sdk.Content{&sdk.TextContent{Text: string(body)}}
+	return &changed
 }
 
 func readFailure(result *sdk.CallToolResult, text []byte) (oracle.ToolAnswer, error) {

@@ -46,6 +46,12 @@ type Options struct {
 	Revision string
 	Token    string        // a bearer token, for an address and never for a command; "": none
 	Timeout  time.Duration // of opening the session, listing the tools, and each call; 0: drive.DefaultTimeout
+	// Command is the command to start, with its arguments; target then only
+	// names it. nil: target is taken apart at its blanks.
+	Command []string
+	// Foreign says that the tools keep no answer format: where the first text of
+	// an answer is prose, the body is structuredContent, or else that text.
+	Foreign bool
 }
 
 // Tools are those of one server.
@@ -54,6 +60,8 @@ type Tools struct {
 	command *exec.Cmd // nil for an address
 	timeout time.Duration
 	errs    *driveexec.Tail // of a command; nil for an address
+	breaker *breaker        // of an address; nil for a command
+	foreign bool
 }
 
 // Dial opens a session with the server at target: an http or https address, or
@@ -61,8 +69,8 @@ type Tools struct {
 // of this failed, or that the server speaks another revision than the one that
 // was asked for.
 func Dial(ctx context.Context, target string, options Options) (*Tools, error) {
-	t := &Tools{timeout: cmp.Or(options.Timeout, drive.DefaultTimeout)}
-	transport, err := t.transport(ctx, target, options.Token)
+	t := &Tools{timeout: cmp.Or(options.Timeout, drive.DefaultTimeout), foreign: options.Foreign}
+	transport, err := t.transport(ctx, target, options)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +134,12 @@ func (t *Tools) Call(ctx context.Context, name string, input []byte, c *oracle.C
 	if err != nil {
 		return oracle.ToolAnswer{}, err
 	}
-	return read(result)
+	if t.foreign {
+		result = inJSON(result)
+	}
+	answer, err := read(result)
+	_, answer.Replayed = result.Meta["remit/replayed"]
+	return answer, err
 }
 
 // within does one thing in the time that there is for it, and explains why it

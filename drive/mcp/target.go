@@ -22,16 +22,22 @@ import (
 const patience = 2 * time.Second
 
 // transport is the way to a target.
-func (t *Tools) transport(ctx context.Context, target, token string) (sdk.Transport, error) {
-	if isAddress(target) {
+func (t *Tools) transport(ctx context.Context, target string, options Options) (sdk.Transport, error) {
+	words := options.Command
+	if words == nil && IsAddress(target) {
 		if u, err := url.Parse(target); err != nil || u.Hostname() == "" || u.User != nil {
 			return nil, fmt.Errorf("%q is no address of a server; valid: one without user, such as http://127.0.0.1:8080/mcp", target)
 		}
-		return &sdk.StreamableClientTransport{Endpoint: target, HTTPClient: client(token), DisableStandaloneSSE: true}, nil
+		httpClient := client(options.Token)
+		t.breaker = &breaker{next: httpClient.Transport}
+		httpClient.Transport = t.breaker
+		return &sdk.StreamableClientTransport{Endpoint: target, HTTPClient: httpClient, DisableStandaloneSSE: true}, nil
 	}
-	words, err := split(target)
-	if err != nil {
-		return nil, err
+	if words == nil {
+		var err error
+		if words, err = split(target); err != nil {
+			return nil, err
+		}
 	}
 	t.errs = &driveexec.Tail{}
 	command := exec.CommandContext(ctx, words[0], words[1:]...)
@@ -42,7 +48,8 @@ func (t *Tools) transport(ctx context.Context, target, token string) (sdk.Transp
 	return &sdk.CommandTransport{Command: command, TerminateDuration: patience}, nil
 }
 
-func isAddress(target string) bool {
+// IsAddress reports whether a target is the address of a server, and no command.
+func IsAddress(target string) bool {
 	target = strings.ToLower(target)
 	return strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://")
 }
