@@ -348,7 +348,7 @@ func (x *exchange) read(ctx context.Context) *Reply {
 		d.Again = true
 		x.decide(d)
 		if x.guard.clock.Wait(ctx, wait) != nil {
-			return &Reply{Gone: true}
+			return x.abandoned(reading{unsent: true})
 		}
 		request = x.call.message.WithID(jsontext.Value(`"` + newID("remit-", x.guard.clock.Now()) + `"`))
 	}

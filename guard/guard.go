@@ -87,8 +87,8 @@ type Options struct {
 	Store            operation.Store
 	Lease            time.Duration  // how long a claim holds without being renewed; 0: 30 s
 	Clock            recovery.Clock // nil: the machine's
-	// Observed is told each decision, one after another for each caller; it
-	// may not block. nil: nobody.
+	// Observed is told each decision, several at a time; it may not block. nil:
+	// nobody.
 	Observed func(Decision)
 }
 

@@ -68,11 +68,26 @@ func (x *exchange) asked(ctx context.Context, o operation.Operation) operation.O
 	if p.status == nil || len(o.Arguments) == 0 {
 		return o
 	}
-	request, id := x.statusRequest(p, o)
-	asking := *x
-	asking.plan = x.guard.planFor(p.status.Tool, hints{})
-	response, r := asking.execute(ctx, request)
-	if r.failure != nil || r.asks || response.Message == nil || string(response.Message.ID) != string(id) {
+	m, err := ParseMessage(x.statusRequest(p, o))
+	if err != nil { // statusRequest has written it
+		panic(err)
+	}
+	c, err := readCall(m)
+	if err != nil {
+		panic(err)
+	}
+	asking := &exchange{
+		guard: x.guard, caller: x.caller, call: c, plan: x.guard.planFor(c.tool, hints{}), exec: x.exec,
+		principal: x.principal, began: x.guard.clock.Now(),
+	}
+	_, r := asking.execute(ctx, m.Raw)
+	failure := asking.settle(r)
+	d := asking.executed(r)
+	if failure != nil {
+		d = d.failed(failure)
+	}
+	asking.decide(d)
+	if failure != nil || r.asks {
 		return o
 	}
 	outcome := operation.Outcome{By: operation.ByStatus, Reason: fmt.Sprintf("%s said so.", p.status.Tool)}
@@ -93,7 +108,7 @@ func (x *exchange) asked(ctx context.Context, o operation.Operation) operation.O
 
 // statusRequest is the call of an operation's status tool, under an id of the
 // guard's own. It carries what the caller's call says of the protocol.
-func (x *exchange) statusRequest(p *plan, o operation.Operation) (request []byte, id jsontext.Value) {
+func (x *exchange) statusRequest(p *plan, o operation.Operation) []byte {
 	write := call{arguments: o.Arguments}
 	arguments := record.Object{}
 	for _, name := range slices.Sorted(maps.Keys(p.status.With)) {
@@ -107,13 +122,12 @@ func (x *exchange) statusRequest(p *plan, o operation.Operation) (request []byte
 	if meta := memberOf(x.call.message.Params, "_meta"); meta != nil {
 		params.Add("_meta", meta)
 	}
-	id = jsontext.Value(record.AppendString(nil, newID("remit-", x.guard.clock.Now())))
 	message := record.Object{}
 	message.Add("jsonrpc", []byte(`"2.0"`))
-	message.Add("id", id)
+	message.Add("id", record.AppendString(nil, newID("remit-", x.guard.clock.Now())))
 	message.Add("method", []byte(`"tools/call"`))
 	message.Add("params", params.JSON())
-	return message.JSON(), id
+	return message.JSON()
 }
 
 // statusMessage says what is known of an operation, with the answer of one

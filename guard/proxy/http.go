@@ -236,7 +236,7 @@ func (h *HTTP) list(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 // call answers a call of a tool.
 func (h *HTTP) call(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 	caller := h.identify(r)
-	a := &answering{h: h, w: w, r: r, resumes: r.Header.Get(sessionHeader) != ""}
+	a := &answering{h: h, w: w, r: r, tool: unquoted(m.Param("name")), resumes: r.Header.Get(sessionHeader) != ""}
 	a.finish(h.guard.Call(r.Context(), caller, h.sessions.of(caller), m, a.exec))
 }
 
@@ -266,10 +266,11 @@ type answering struct {
 	r *http.Request
 
 	mu      sync.Mutex
-	over    bool  // nothing more may be written
-	started bool  // events have been written
-	last    event // the event that the response came in; raw nil: it was none
-	resumes bool  // the answer may come on another stream
+	over    bool   // nothing more may be written
+	started bool   // events have been written
+	last    event  // the event that the response came in; raw nil: it was none
+	resumes bool   // the answer may come on another stream
+	tool    string // that the caller calls; "": it calls none
 }
 
 // exec sends a message upstream and returns the response to it. Events that
@@ -280,7 +281,11 @@ func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, erro
 		return guard.Response{}, recovery.NotSent(err)
 	}
 	var sent recovery.Sent
-	response, err := a.h.transport.RoundTrip(a.h.request(sent.Watch(ctx), a.r, body))
+	request := a.h.request(sent.Watch(ctx), a.r, body)
+	if tool := unquoted(m.Param("name")); a.tool != "" && tool != a.tool {
+		renameTool(request.Header, tool)
+	}
+	response, err := a.h.transport.RoundTrip(request)
 	if err != nil {
 		return guard.Response{}, sent.Mark(err)
 	}
@@ -299,6 +304,20 @@ func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, erro
 		out.Message = answer
 	}
 	return out, nil
+}
+
+// renameTool lets the header of a request name the tool that the guard asks in
+// the place of its caller's.
+func renameTool(header http.Header, tool string) {
+	if header.Get("Mcp-Name") == "" {
+		return
+	}
+	header.Set("Mcp-Name", headerText(tool))
+	for name := range header {
+		if strings.HasPrefix(name, "Mcp-Param-") {
+			delete(header, name)
+		}
+	}
 }
 
 // answers reports whether a message is the response to a request. An error

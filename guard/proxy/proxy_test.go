@@ -56,6 +56,9 @@ func newServer() *sdk.Server {
 	add("get_thing", object, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return text("thing %s", r.Params.Arguments)
 	})
+	add("get_status", object, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return text(`{"state":"set"}`)
+	})
 	add("get_calls", object, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return text("%d calls", calls.Load())
 	})
@@ -79,6 +82,9 @@ func newServer() *sdk.Server {
 		if err := json.Unmarshal(r.Params.Arguments, &arguments); err != nil || arguments.Key == "" {
 			return nil, fmt.Errorf("no key in %s", r.Params.Arguments)
 		}
+		if strings.Contains(string(r.Params.Arguments), "lost") {
+			return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "Who knows"}}}, nil
+		}
 		return text("set, as call %d", calls.Load())
 	})
 	add("end_server", object, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -93,7 +99,7 @@ service: things
 upstream: {stdio: [things]}
 tools:
   get_*: {effect: read}
-  set_thing: {effect: keyed, key: {argument: key, by: guard}, identity: [id]}
+  set_thing: {effect: keyed, key: {argument: key, by: guard}, identity: [id], status: {tool: get_status, with: {id: id}, applied: {/state: set}}}
   end_server: {effect: unsafe}
 `
 
@@ -240,7 +246,7 @@ func TestForms(t *testing.T) {
 			}
 			names[tool.Name] = string(schema)
 		}
-		if len(names) != 7 || names[guard.StatusTool] == "" || strings.Contains(names["set_thing"], "key") {
+		if len(names) != 8 || names[guard.StatusTool] == "" || strings.Contains(names["set_thing"], "key") {
 			t.Errorf("listed: %v", names)
 		}
 		if got := called(t, session, "get_thing", map[string]any{"id": "a"}); got != `thing {"id":"a"}` {
@@ -425,4 +431,23 @@ func TestSameIDs(t *testing.T) {
 		})
 	}
 	calling.Wait()
+}
+
+// TestStatusOverForms: in every form the guard asks the contract's status tool
+// for a write whose answer was lost.
+func TestStatusOverForms(t *testing.T) {
+	inEveryForm(t, func(t *testing.T, era string, stand func(*guard.Guard) sdk.Transport) {
+		store := operation.NewMemory(time.Now)
+		session := connect(t, era, stand(newGuardOn(t, "", store)), nil)
+		if got := called(t, session, "set_thing", map[string]any{"id": "lost"}); !strings.HasPrefix(got, "!") {
+			t.Fatal(got)
+		}
+		all, err := store.List(t.Context(), operation.Filter{}, "", 10)
+		if err != nil || len(all) != 1 || all[0].State != operation.Unknown {
+			t.Fatal(all, err)
+		}
+		if got := called(t, session, guard.StatusTool, map[string]any{"id": all[0].ID}); !strings.HasPrefix(got, "The operation took effect.") {
+			t.Error(got)
+		}
+	})
 }
