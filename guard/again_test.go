@@ -75,14 +75,17 @@ func (unrenewed) Renew(context.Context, string, int64, time.Duration) error {
 // executor has recorded, and is not told that nothing was sent.
 func TestLateAnswer(t *testing.T) {
 	inBubble(t, billing, func(o *guard.Options) { o.Store = unrenewed{o.Store} }, func(r *rig) {
+		sent := make(chan bool, 1)
 		r.answer = func(string, map[string]any) (guard.Response, error) {
 			if len(r.sent) == 1 {
+				sent <- true
 				time.Sleep(time.Minute)
 			}
 			return says("charged", false)
 		}
 		late := make(chan result)
 		go func() { late <- r.call("create_charge", `{"invoice_id":"in_1"}`) }()
+		<-sent
 		time.Sleep(31 * time.Second)
 		r.want(r.call("create_charge", `{"invoice_id":"in_1"}`), "OK", 2)
 		got := <-late
