@@ -33,6 +33,14 @@
 //	{"case","through":"executeTool"|"invokeTool","tool","effect":"read"|"unsafe","does","caller","input"}
 //	{"case","reading","failure":"platform"|"application"|null,"disposition","executions"}
 //
+// A guard case is a contract or none, a server that answers by a script, and calls
+// and events at exact times; its oracle has a line for each call, or for calls of
+// a step that are answered alike, and one for the whole (SPEC.md, section 10):
+//
+//	{"case","contract","mode","trust_annotations","credentials","tools":{NAME:TOOL…},"steps":[CALL|EVENT…]}
+//	{"case","step","first","last","answered_from","code","content","execution","retry_at_ms","since_ms","again_at_ms","replayed","would","state"}
+//	{"case","executed":{NAME:[MS…]…},"effects":{NAME:[MS…]…},"keys":{NAME:[NUMBER|null…]…}}
+//
 // A browser case is a request in the user's words, and its oracle a recording
 // that passes. Expects holds what any recording of it is held to: the tools that
 // may be selected, the parameters that ask what the user asked, the literal

@@ -81,9 +81,10 @@ func (g *guarding) line(i int, line jsontext.Value, m members) bool {
 		return false
 	}
 	got := guardCall{}
-	if err := json.Unmarshal(canonical(line), &got, jsontext.AllowDuplicateNames(true)); err != nil {
+	mark := m.get("replayed")
+	if err := json.Unmarshal(canonical(line), &got, jsontext.AllowDuplicateNames(true)); err != nil || mark.Kind() == 'n' {
 		if len(g.f.list) == broken {
-			g.f.add("members", at, g.due(), line, "a member is of the wrong type: %v", err)
+			g.f.add("members", at, g.due(), line, "a member is of the wrong type: replayed is %s, %v", mark, err)
 		}
 		g.next += int(last - first + 1)
 		return true

@@ -61,7 +61,7 @@ func TestCheckBuiltin(t *testing.T) {
 	for i, want := range []struct {
 		name            string
 		cases, controls int
-	}{{"recovery-v1", 9, 4}, {"catalogue-v1", 6, 3}, {"recovery-v1-extended", 40, 4}, {"catalogue-v1-extended", 40, 3}} {
+	}{{"recovery-v1", 9, 4}, {"catalogue-v1", 6, 3}, {"recovery-v1-extended", 40, 4}, {"catalogue-v1-extended", 40, 3}, {"guard-v1", 476, 42}} {
 		got := report.Suites[i]
 		exact := !strings.HasSuffix(want.name, "-extended")
 		if got.Name != want.name || got.Cases.Failed+got.Controls.Accepted+got.Mutants.Survived != 0 ||
@@ -71,7 +71,7 @@ func TestCheckBuiltin(t *testing.T) {
 		}
 		mutants += got.Mutants.Killed
 	}
-	if len(report.Suites) != 4 || report.Verdict != oracle.Conforms || mutants < 500 || len(report.DoesNotEstablish) == 0 {
+	if len(report.Suites) != 5 || report.Verdict != oracle.Conforms || mutants < 500 || len(report.DoesNotEstablish) == 0 {
 		t.Errorf("%d suites, %s, %d mutants", len(report.Suites), report.Verdict, mutants)
 	}
 }
@@ -127,6 +127,10 @@ func TestCheckBrokenPrograms(t *testing.T) {
 // TestCheckOtherLanguages judges the implementations in other languages.
 func TestCheckOtherLanguages(t *testing.T) {
 	const folder = "../../examples/other-languages/"
+	report := checkReport(t, exitOK, "guard-v1", "--", "python3", folder+"guard_v1.py")
+	if got := report.Suites[0].Cases; got.Passed == 0 || got.Failed != 0 {
+		t.Errorf("guard_v1.py: %+v", got)
+	}
 	for _, suite := range []string{"recovery-v1", "recovery-v1-extended"} {
 		for _, command := range [][]string{{"python3", folder + "recovery_v1.py"}, {node(t), folder + "recovery_v1.ts"}} {
 			report := checkReport(t, exitOK, append([]string{suite, "--"}, command...)...)

@@ -178,16 +178,18 @@ func newGuardRun(line []byte) (*guardRun, error) {
 	if r.Mode != contract.Enforce && r.Mode != contract.Observe {
 		return nil, fmt.Errorf("the mode is %q; valid: enforce, observe", r.Mode)
 	}
+	if r.Credentials != "seen" && r.Credentials != "unseen" {
+		return nil, fmt.Errorf("credentials are %q; valid: seen, unseen", r.Credentials)
+	}
 	for name, tool := range r.Tools {
-		if tool == nil || tool.Schema.Kind() != '{' || len(tool.Answers) == 0 {
-			return nil, fmt.Errorf("the tool %s needs a schema and answers", name)
+		if tool == nil || tool.Schema.Kind() != '{' || len(tool.Answers) == 0 || slices.ContainsFunc(tool.Answers, scriptedAnswer.isNone) {
+			return nil, fmt.Errorf("the tool %s needs a schema and answers of a kind each", name)
 		}
 		tool.had = map[string]bool{}
 	}
 	for i := range r.Steps {
-		step := &r.Steps[i]
-		if step.Call != "" && r.Tools[step.Call] == nil && step.Call != guard.StatusTool {
-			return nil, fmt.Errorf("step %d: no tool is named %s", i+1, step.Call)
+		if err := r.Steps[i].valid(r.Tools); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
 	if r.Contract.Kind() == '{' {
@@ -199,6 +201,33 @@ func newGuardRun(line []byte) (*guardRun, error) {
 	r.store = operation.NewMemory(r.clock.Now)
 	r.start()
 	return r, nil
+}
+
+// isNone reports whether the answer says nothing.
+func (a scriptedAnswer) isNone() bool {
+	return a.OK == nil && a.Prose == nil && a.Code == nil && a.RPC == nil && a.HTTP == nil && !a.Lost && !a.Silent && !a.Unsent
+}
+
+// The bounds of a step: how often it calls, and its times in milliseconds.
+const (
+	maxTimes = 1000
+	maxAtMS  = 1 << 38
+)
+
+func (s *guardedStep) valid(tools map[string]*guardedTool) error {
+	switch {
+	case s.AtMS < 0 || s.AtMS > maxAtMS || s.EveryMS < 0 || s.EveryMS > maxAtMS:
+		return fmt.Errorf("at_ms or every_ms is not within 0 to %d", maxAtMS)
+	case (s.Call == "") == (s.Event == ""):
+		return errors.New("it is neither a call nor an event, or both")
+	case s.Call != "" && tools[s.Call] == nil && s.Call != guard.StatusTool:
+		return fmt.Errorf("no tool is named %s", s.Call)
+	case s.Call != "" && (s.Caller == "" || s.Arguments == nil):
+		return errors.New("a call needs a caller and arguments")
+	case s.Times != nil && (*s.Times < 1 || *s.Times > maxTimes):
+		return fmt.Errorf("times is %d; valid: 1 to %d", *s.Times, maxTimes)
+	}
+	return nil
 }
 
 // start begins a guard over the store. What one before it remembered is gone.
