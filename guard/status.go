@@ -112,7 +112,12 @@ func (x *exchange) statusRequest(p *plan, o operation.Operation) []byte {
 	write := call{arguments: o.Arguments}
 	arguments := record.Object{}
 	for _, name := range slices.Sorted(maps.Keys(p.status.With)) {
-		if value := write.argument(p.status.With[name]); value != nil {
+		given := p.status.With[name]
+		value := write.argument(given)
+		if p.key != nil && given == p.key.Argument && o.Key != "" {
+			value = record.AppendString(nil, o.Key) // which the guard may have made
+		}
+		if value != nil {
 			arguments.Add(name, value)
 		}
 	}
@@ -138,6 +143,7 @@ func (x *exchange) statusMessage(o operation.Operation) []byte {
 	text("id", o.ID)
 	text("tool", o.Tool)
 	text("state", string(o.State))
+	text("message", statusSentences[o.State]+" Nothing was sent again.")
 	text("created", o.Created.UTC().Format(time.RFC3339Nano))
 	if !o.Settled.IsZero() {
 		text("settled", o.Settled.UTC().Format(time.RFC3339Nano))
@@ -153,7 +159,7 @@ func (x *exchange) statusMessage(o operation.Operation) []byte {
 	if o.State == operation.Confirmed && len(o.Result) > 0 {
 		body.Add("answer", o.Result)
 	}
-	return x.result([]string{statusSentences[o.State] + " Nothing was sent again.", string(body.JSON())}, body.JSON(), false, record.Object{})
+	return x.result([]string{string(body.JSON())}, body.JSON(), false, record.Object{})
 }
 
 var statusSentences = map[operation.State]string{

@@ -38,7 +38,7 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
 	verdict, err := x.guard.options.Store.Claim(claiming, claim)
-	if err == nil && verdict.Kind == operation.Replay && x.guard.delivery(ctx, verdict.Operation.ID) {
+	if err == nil && verdict.Kind == operation.Replay && x.guard.delivery(claiming, verdict.Operation.ID) {
 		verdict, err = x.guard.options.Store.Claim(claiming, claim)
 	}
 	if err != nil {
@@ -330,8 +330,6 @@ func (g *Guard) delivery(ctx context.Context, id string) bool {
 	if !ok {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
 	select {
 	case <-noted.(chan struct{}):
 		return true

@@ -242,10 +242,11 @@ func (h *HTTP) call(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 
 // finish writes the answer.
 func (a *answering) finish(reply *guard.Reply) {
-	var err error
+	err := a.r.Context().Err() // a client that goes once it has read the answer has it
 	switch {
 	case reply.Gone:
 		return
+	case err != nil:
 	case reply.Own:
 		err = a.own(reply)
 	case reply.Message == nil:
@@ -256,7 +257,7 @@ func (a *answering) finish(reply *guard.Reply) {
 	if err == nil && reply.Tracked() {
 		err = http.NewResponseController(a.w).Flush() // what is not on its way is not delivered
 	}
-	reply.Done(err == nil && a.r.Context().Err() == nil)
+	reply.Done(err == nil)
 }
 
 // answering is one request of a client under way.

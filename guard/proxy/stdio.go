@@ -167,7 +167,7 @@ func (c *client) call(ctx context.Context, m *guard.Message, reply func([]byte) 
 	if message == nil { // a response that is no message, of an HTTP upstream
 		message = errorMessage(m.ID, serverEnded, statusSentence(r.Response.Status))
 	}
-	r.Done(reply(message) == nil && ctx.Err() == nil)
+	r.Done(ctx.Err() == nil && reply(message) == nil)
 }
 
 // list answers with the tools as the guard lists them.
