@@ -3,9 +3,11 @@ GOFUMPT     = go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-# How long each fuzz target runs, and how many cases each property gets.
+# How long each fuzz target runs, how many cases each property gets, and how
+# often guards, upstreams and databases are ended.
 FUZZTIME ?= 20s
 CHECKS   ?= 20000
+ROUNDS   ?= 1000
 
 NPM = .cache/npm
 
@@ -40,12 +42,14 @@ fuzz: ## every fuzz target for FUZZTIME
 		done; \
 	done
 
-soak: fuzz ## what takes long: fuzzing, and CHECKS cases a property
+soak: fuzz ## what takes long: fuzzing, CHECKS cases a property, and ROUNDS rounds of writes whose guards, upstreams and databases end
 	@mkdir -p .cache; log=$$PWD/.cache/soak.log; for folder in $$(grep -rl --include='*_test.go' 'pgregory.net/rapid' . | xargs -n1 dirname | sort -u); do \
 		echo "$$folder"; \
 		(cd $$folder && go test -timeout 80m -rapid.checks=$(CHECKS) -v . > $$log) || { grep -vE '^(=== |--- PASS)' $$log; exit 1; }; \
 		grep -E 'passed [0-9]+ tests|^ok' $$log; \
 	done
+	@log=$$PWD/.cache/soak.log; REMIT_ROUNDS=$(ROUNDS) go test -timeout 5h -v -run '^TestGuardSoak$$' ./cmd/remit > $$log || { grep -vE '^(=== |--- PASS)' $$log; exit 1; }; \
+		grep -E 'guard_soak|^ok' $$log
 
 GREMLINS = go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
