@@ -43,6 +43,12 @@ func (e *errand) impatient(a answered) {
 	e.Impatient = e.Impatient || errors.Is(a.Err, context.DeadlineExceeded)
 }
 
+// over reports whether there are more effects than the caller knows of, but for
+// one that it still wants.
+func (e *errand) over(effects int) bool {
+	return effects-len(e.Receipts) > max(0, min(e.Wanted-len(e.Receipts), 1))
+}
+
 // evidence is what one round left behind. Effects are read before the ledger
 // and after it, so that nothing need stand still: what was done before it was
 // read must be in it, and what it has must have been done when it was read.
@@ -206,9 +212,8 @@ func judgeSoak(e evidence) []soakFinding {
 		}
 	}
 	for _, w := range e.Errands {
-		more := len(done[placeOf(w.Tool, w.Invoice, w.Amount)]) - len(w.Receipts)
-		if over := w.Wanted - len(w.Receipts); !w.Impatient && more > max(0, min(over, 1)) {
-			add(twice, "%s %s has %d effects for %d successes of %d wanted", w.Tool, w.Invoice, len(w.Receipts)+more, len(w.Receipts), w.Wanted)
+		if n := len(done[placeOf(w.Tool, w.Invoice, w.Amount)]); !w.Impatient && w.over(n) {
+			add(twice, "%s %s has %d effects for %d successes of %d wanted", w.Tool, w.Invoice, n, len(w.Receipts), w.Wanted)
 		}
 	}
 	return found

@@ -587,8 +587,18 @@ func (w *town) check(listing bool) {
 			w.confirmed[o.ID] = o
 		}
 	}
+	effects := map[string]int{}
 	for _, l := range e.After {
 		w.counted["upstream "+l.Kind]++
+		if l.Kind == "effect" {
+			effects[l.Invoice]++
+		}
+	}
+	for _, own := range e.Errands {
+		w.counted["errands"]++
+		if own.Impatient && own.over(effects[own.Invoice]) {
+			w.counted["errands of callers that went away as they were answered, done twice"]++
+		}
 	}
 	if w.random.IntN(4) == 0 {
 		w.settle(e)
