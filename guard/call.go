@@ -33,7 +33,8 @@ type call struct {
 	message   *Message
 	tool      string
 	arguments jsontext.Value // {} where there are none
-	digest    Digest         // of the arguments
+	digest    Digest         // of the arguments, without the operation key
+	key       string         // the operation key that the caller gives; "" for none
 	task      string         // the caller's name of its task; "" for none
 	modern    bool           // the request is of a revision without sessions
 	// continues says that the call answers a question of the upstream, or asks
@@ -108,6 +109,25 @@ func (c *call) readMeta(meta jsontext.Value) error {
 		}
 		return nil
 	})
+}
+
+// withoutKey takes the operation key out of what the call is known by: a new
+// key on each attempt makes no other call.
+func (c *call) withoutKey(argument string) error {
+	rest, err := digestOf(c.without(argument))
+	if err != nil {
+		return fmt.Errorf("params: arguments: %w", err)
+	}
+	c.digest, c.key = rest, bareKey(scalarText(c.argument(argument)))
+	return nil
+}
+
+// bareKey is an operation key, which callers give bare and in quotes.
+func bareKey(key string) string {
+	if len(key) > 2 && key[0] == '"' && key[len(key)-1] == '"' {
+		return key[1 : len(key)-1]
+	}
+	return key
 }
 
 // argument is one of the call's arguments; nil where it is absent or null.

@@ -113,6 +113,11 @@ func (g *Guard) Call(ctx context.Context, caller Caller, s *Session, m *Message,
 		h = l.hints
 	}
 	x.plan = g.planFor(c.tool, h)
+	if x.plan.key != nil {
+		if err := c.withoutKey(x.plan.key.Argument); err != nil {
+			return &Reply{Own: true, Message: protocolError(m.ID, invalidParams, err.Error())}
+		}
+	}
 	refusal, from := x.refusal()
 	switch {
 	case x.plan.observe:
@@ -181,7 +186,7 @@ func (x *exchange) refusal() (*record.Record, From) {
 	if x.task != nil {
 		x.used = x.task.executions
 	}
-	if held, ok := p.recall(x.key(), now, x.caller.Credentials, x.schema(), x.forgotten); ok {
+	if held, ok := p.recall(x.key(), x.call.key, now, x.caller.Credentials, x.schema(), x.forgotten); ok {
 		x.challenge = held.challenge
 		return x.remembered(held, now), FromMemory
 	}
@@ -426,7 +431,7 @@ func (x *exchange) settle(r reading) *record.Record {
 		}
 	}
 	if !x.inLedger(failure) {
-		p.remember(x.key(), failure, ends, now, x.caller.Credentials, x.schema(), x.guard.limits).challenge = r.challenge
+		p.remember(x.key(), failure, ends, now, x.caller.Credentials, x.schema(), x.guard.limits).note(r.challenge, x.call.key)
 	} else {
 		delete(p.refusals, x.key())
 	}

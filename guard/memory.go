@@ -72,6 +72,8 @@ type refusal struct {
 	schema      Digest
 	probing     bool     // one execution is under way
 	challenge   []string // see Reply.Challenge
+	// operationKey is the one of the caller's call: a reused key asks for another.
+	operationKey string
 }
 
 // callKey identifies a call of one principal.
@@ -141,7 +143,7 @@ func (m *memory) each(f func(*principal)) {
 
 // recall is the refusal that still answers a call. Otherwise the caller of
 // recall executes, and the refusal, if there is one, answers others meanwhile.
-func (p *principal) recall(key callKey, now time.Time, credentials, schema Digest, forgotten func() time.Time) (r refusal, held bool) {
+func (p *principal) recall(key callKey, operationKey string, now time.Time, credentials, schema Digest, forgotten func() time.Time) (r refusal, held bool) {
 	found, ok := p.refusals[key]
 	if !ok {
 		return refusal{}, false
@@ -152,7 +154,8 @@ func (p *principal) recall(key callKey, now time.Time, credentials, schema Diges
 		e.write && found.writes != p.writes ||
 		e.success && found.successes != p.successes ||
 		e.credentials && found.credentials != credentials ||
-		e.forget && found.at.Before(forgotten())
+		e.forget && found.at.Before(forgotten()) ||
+		found.record.Code == record.KeyReused && found.operationKey != operationKey
 	if over && !found.probing {
 		found.probing = true
 		return refusal{}, false
@@ -184,6 +187,11 @@ func (p *principal) remember(key callKey, r *record.Record, e ends, now time.Tim
 	}
 	p.refusals[key] = next
 	return next
+}
+
+// note adds what a refusal was given with.
+func (r *refusal) note(challenge []string, operationKey string) {
+	r.challenge, r.operationKey = challenge, operationKey
 }
 
 // makeRoom drops the refusals that are over, or else the oldest.

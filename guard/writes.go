@@ -90,18 +90,11 @@ func (x *exchange) claim() (operation.Claim, error) {
 	if x.guard.options.Contract != nil {
 		claim.Tenant = x.guard.options.Contract.Tenant
 	}
-	if p.key != nil {
-		rest, err := digestOf(c.without(p.key.Argument))
-		if err != nil {
-			return claim, err
-		}
-		claim.Fingerprint = rest.String()
-		switch given := bareKey(scalarText(c.argument(p.key.Argument))); {
-		case p.guardKeyed():
-			claim.NewKey = newID("key_", now)
-		case given != "":
-			claim.CallerKey, claim.NewKey = given, given
-		}
+	switch {
+	case p.guardKeyed():
+		claim.NewKey = newID("key_", now)
+	case c.key != "":
+		claim.CallerKey, claim.NewKey = c.key, c.key
 	}
 	if len(p.identity) > 0 {
 		identity := record.Object{}
@@ -124,18 +117,10 @@ func (x *exchange) claim() (operation.Claim, error) {
 // repeatable reports whether the same request may be sent again where its
 // outcome is unknown.
 func (x *exchange) repeatable() bool {
-	if key := x.plan.key; key != nil {
-		return x.plan.guardKeyed() || bareKey(scalarText(x.call.argument(key.Argument))) != ""
+	if x.plan.key != nil {
+		return x.plan.guardKeyed() || x.call.key != ""
 	}
 	return x.plan.effect == record.Idempotent
-}
-
-// bareKey is an operation key, which callers give bare and in quotes.
-func bareKey(key string) string {
-	if len(key) > 2 && key[0] == '"' && key[len(key)-1] == '"' {
-		return key[1 : len(key)-1]
-	}
-	return key
 }
 
 // keyed is the request that is sent for an operation: with its key, whatever
@@ -145,7 +130,7 @@ func (x *exchange) keyed(o operation.Operation) ([]byte, error) {
 		return x.call.message.Raw, nil
 	}
 	name := x.plan.key.Argument
-	if !x.plan.guardKeyed() && bareKey(scalarText(x.call.argument(name))) == o.Key {
+	if !x.plan.guardKeyed() && x.call.key == o.Key {
 		return x.call.message.Raw, nil
 	}
 	arguments := record.Object{}
@@ -391,7 +376,7 @@ func (x *exchange) kept(v operation.Verdict) *Reply {
 
 // shared is what two calls have in common that have one key or intent.
 func (x *exchange) shared(o operation.Operation) string {
-	if x.plan.key != nil && o.CallerKey != "" && o.CallerKey == bareKey(scalarText(x.call.argument(x.plan.key.Argument))) {
+	if o.CallerKey != "" && o.CallerKey == x.call.key {
 		return x.plan.key.Argument
 	}
 	return strings.Join(x.plan.identity, ", ")
