@@ -245,9 +245,6 @@ func (x *exchange) throttled(now time.Time) time.Duration {
 func (x *exchange) remembered(held refusal, now time.Time) *record.Record {
 	r := *held.record
 	r.Replayed = true
-	if r.Outcome != "" {
-		r.Outcome = x.notApplied()
-	}
 	until := held.until
 	if over := x.budgetOver(); !until.IsZero() && over.After(until) {
 		until = over
@@ -255,8 +252,11 @@ func (x *exchange) remembered(held refusal, now time.Time) *record.Record {
 	if !until.IsZero() && waits(r.Code) {
 		r.RetryAfterMS = new(max(0, ceilMS(until.Sub(now))))
 	}
+	if x.task == nil && r.Budget != nil {
+		x.used = r.Budget.Used // of the task that it ended
+	}
 	x.recalled = newRecalled(held.at, until, now)
-	r.Message = fmt.Sprintf("%s (Remembered for %s; nothing was sent. %s)", r.Message, lengthOf(now.Sub(held.at)), whenAgain(held, until, now))
+	r.Message = fmt.Sprintf("%s (Remembered for %s; nothing was sent. %s)", r.Message, ageOf(now.Sub(held.at)), whenAgain(held, until, now))
 	return x.fill(&r)
 }
 
@@ -304,9 +304,6 @@ func whenAgain(held refusal, until, now time.Time) string {
 func (x *exchange) spent(now time.Time) *record.Record {
 	r := *x.task.failure
 	r.Replayed = true
-	if r.Outcome != "" {
-		r.Outcome = x.notApplied()
-	}
 	over := x.budgetOver()
 	x.recalled = newRecalled(x.task.last, over, now)
 	if waits(r.Code) {
@@ -316,7 +313,18 @@ func (x *exchange) spent(now time.Time) *record.Record {
 	return x.fill(&r)
 }
 
-// lengthOf is a length of time for people.
+// ageOf is a length of time that has passed, for people: not more than it is.
+func ageOf(d time.Duration) string {
+	switch d = max(0, d); {
+	case d < time.Second:
+		return lengthOf(d)
+	case d < 2*time.Minute:
+		return lengthOf(d.Truncate(time.Second))
+	}
+	return lengthOf(d.Truncate(time.Minute))
+}
+
+// lengthOf is a length of time that is ahead, for people: not less than it is.
 func lengthOf(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < time.Second:
@@ -332,6 +340,12 @@ func (x *exchange) fill(r *record.Record) *record.Record {
 	r.Contract, r.Domain = record.V2, x.guard.service
 	r.Budget = new(record.NewBudget(x.guard.limits.executions, x.used))
 	recovery.V2.Fill(r, x.plan.effect)
+	if x.plan.guardKeyed() {
+		r.Key = "" // which is the guard's to keep
+	}
+	if !x.plan.isDeclared && r.Stop == record.UnknownOutcome && x.stateOf(r) == operation.Refused {
+		r.Stop = record.Unknown
+	}
 	return r
 }
 

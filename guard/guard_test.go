@@ -366,3 +366,59 @@ func parsed(t *testing.T) *contract.Contract {
 	}
 	return c
 }
+
+// TestOwed: who was told to ask again is answered with how the operation
+// ended, also where another connection had the answer first.
+func TestOwed(t *testing.T) {
+	inBubble(t, billing, nil, func(r *rig) {
+		bob := guard.Caller{Principal: "alice", Connection: "two"}
+		const charge = `{"invoice_id":"in_1","amount":5}`
+		r.answer = func(string, map[string]any) (guard.Response, error) {
+			if len(r.sent) == 1 {
+				return guard.Response{}, io.ErrUnexpectedEOF
+			}
+			return says("charged", false)
+		}
+		r.want(r.call("create_charge", charge), "TEMP_UNAVAILABLE", 1)
+		time.Sleep(2 * time.Second)
+		r.want(r.callAs(r.Context(), bob, "create_charge", charge), "OK", 2)
+		time.Sleep(2 * time.Second)
+		got := r.call("create_charge", charge)
+		r.want(got, "OK", 2)
+		if got.Result.Meta.Replayed == nil {
+			t.Errorf("not marked: %s", got.raw)
+		}
+		r.want(r.call("create_charge", charge), "OK", 3)
+	})
+}
+
+// TestNotReached: what says that no tool was reached leaves no write open.
+func TestNotReached(t *testing.T) {
+	inBubble(t, billing, nil, func(r *rig) {
+		for i, code := range []int{-32602, -32601, -32022} {
+			r.answer = func(string, map[string]any) (guard.Response, error) {
+				m, err := guard.ParseMessage(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"error":{"code":%d,"message":"no"}}`, code))
+				return guard.Response{Message: m}, err
+			}
+			tool := fmt.Sprintf("other_%d", i)
+			r.call(tool, `{}`)
+			r.answer = func(string, map[string]any) (guard.Response, error) { return says("done", false) }
+			time.Sleep(5 * time.Second)
+			r.want(r.call(tool, `{}`), "OK", 2*(i+1))
+		}
+	})
+}
+
+// TestRemembersOutcomes: an answer from memory says of a write's effect what
+// is known of it.
+func TestRemembersOutcomes(t *testing.T) {
+	inBubble(t, billing, nil, func(r *rig) {
+		r.answer = func(string, map[string]any) (guard.Response, error) { return guard.Response{}, io.ErrUnexpectedEOF }
+		r.call("create_charge", `{"invoice_id":"in_1"}`)
+		got := r.call("create_charge", `{"invoice_id":"in_1"}`)
+		r.want(got, "TEMP_UNAVAILABLE", 1)
+		if !strings.Contains(got.raw, `"outcome":"unknown"`) || strings.Contains(got.raw, "not_applied") || strings.Contains(got.raw, `"key"`) {
+			t.Errorf("%s", got.raw)
+		}
+	})
+}

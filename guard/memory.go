@@ -87,7 +87,8 @@ type principal struct {
 	mu        sync.Mutex
 	refusals  map[callKey]*refusal
 	tasks     map[taskKey][]*task
-	writes    uint64 // successes of tools that are not reads
+	owed      map[owedKey]string // ids of operations; see exchange.owe
+	writes    uint64             // successes of tools that are not reads
 	successes uint64
 }
 

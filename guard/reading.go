@@ -114,6 +114,9 @@ func (p *plan) readError(response Response, now time.Time) reading {
 	if response.Status == 401 || response.Status == 403 {
 		failure.Code = recovery.ClassifyResponse(response.Status, response.Header, nil, p.effect, now).Code
 	}
+	if code == invalidParams || slices.Contains(notReached, code) {
+		failure.Outcome = p.nothing()
+	}
 	return reading{failure: p.complete(failure, response, facts, now), apart: slices.Contains(notReached, code)}
 }
 
@@ -129,16 +132,24 @@ func (p *plan) readStatus(response Response, now time.Time) reading {
 	}
 	switch response.Status {
 	case 400, 404, 405, 406, 410, 413, 415, 421:
-		return reading{failure: &record.Record{Code: record.Code("HTTP_" + strconv.Itoa(response.Status)), Message: "The server did not take the request."}, apart: true}
+		return reading{failure: &record.Record{Code: record.Code("HTTP_" + strconv.Itoa(response.Status)), Message: "The server did not take the request.", Outcome: p.nothing()}, apart: true}
 	}
 	if response.Status < 400 {
-		return reading{failure: &record.Record{Code: record.Code("HTTP_" + strconv.Itoa(response.Status)), Message: "The server sent the request elsewhere."}, apart: true}
+		return reading{failure: &record.Record{Code: record.Code("HTTP_" + strconv.Itoa(response.Status)), Message: "The server sent the request elsewhere.", Outcome: p.nothing()}, apart: true}
 	}
 	failure := recovery.ClassifyResponse(response.Status, response.Header, response.Body, p.effect, now)
 	return reading{failure: p.complete(failure, response, facts, now)}
 }
 
 var errUnreadable = errors.New("the answer cannot be read")
+
+// nothing is the outcome of a call that no tool was reached by.
+func (p *plan) nothing() record.Outcome {
+	if p.writes() {
+		return record.NotApplied
+	}
+	return ""
+}
 
 // unreadable is what an answer comes to that cannot be read.
 func (p *plan) unreadable() reading {
@@ -164,6 +175,9 @@ func (p *plan) lost(err error, fact contract.Fact) *record.Record {
 		break
 	}
 	known.Message = lossSentence(known.Code)
+	if recovery.Unsent(err) {
+		known.Message = "The server cannot be reached; nothing was sent."
+	}
 	return p.complete(known, Response{}, facts{}, time.Time{})
 }
 

@@ -37,6 +37,10 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	// The caller may go away meanwhile; what is claimed is then sent and settled.
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
+	if o, ok := x.owed(claiming); ok {
+		x.released()
+		return x.kept(operation.Verdict{Kind: operation.Replay, Operation: o})
+	}
 	verdict, err := x.guard.options.Store.Claim(claiming, claim)
 	if err == nil && verdict.Kind == operation.Replay && x.guard.delivery(claiming, verdict.Operation.ID) {
 		verdict, err = x.guard.options.Store.Claim(claiming, claim)
@@ -196,6 +200,9 @@ func (x *exchange) conclude(ctx context.Context, o operation.Operation, request 
 	}
 	if err != nil {
 		return x.unrecorded(o, settled, err), r.elsewhere
+	}
+	if x.owe(settled); !settled.State.Open() {
+		x.paid()
 	}
 	reply := x.pass(response, r, failure)
 	if settled.State == operation.Confirmed {
@@ -360,18 +367,79 @@ func (x *exchange) kept(v operation.Verdict) *Reply {
 		return x.replay(o, Decision{From: FromLedger}, "nothing was sent")
 	}
 	r := &record.Record{Operation: x.named(o)}
-	switch age := lengthOf(x.guard.clock.Now().Sub(o.Created)); v.Kind {
+	switch age := ageOf(x.guard.clock.Now().Sub(o.Created)); v.Kind {
 	case operation.Held:
 		r.Code, r.Outcome, r.WaitKind, r.RetryAfterMS = record.InProgress, record.NotKnown, record.InFlight, new(int64(pollMS))
-		r.Message = fmt.Sprintf("Operation %s, which does the same, was sent %s ago and is in flight; nothing was sent again.", o.ID, age)
+		r.Message = fmt.Sprintf("Operation %s, which %s, was sent %s ago and is in flight; nothing was sent again.%s", o.ID, x.likeness(o), age, x.whatNext(o))
 	case operation.Doubtful:
 		r.Code, r.Outcome = record.OutcomeUnknown, record.NotKnown
-		r.Message = fmt.Sprintf("Whether operation %s, which does the same and was sent %s ago, took effect is not known; nothing was sent again.", o.ID, age)
+		r.Message = fmt.Sprintf("Whether operation %s, which %s and was sent %s ago, took effect is not known; nothing was sent again.%s", o.ID, x.likeness(o), age, x.whatNext(o))
 	case operation.Reused:
 		r.Code, r.Outcome = record.KeyReused, record.NotApplied
 		r.Message = fmt.Sprintf("Operation %s, sent %s ago, has the same %s and other arguments; nothing was sent.", o.ID, age, x.shared(o))
 	}
+	x.owe(o)
 	return x.answer(x.fill(r), FromLedger)
+}
+
+// likeness says how an operation is like the call.
+func (x *exchange) likeness(o operation.Operation) string {
+	if o.Fingerprint == x.call.digest.String() {
+		return "does the same"
+	}
+	return "has the same " + x.shared(o)
+}
+
+// whatNext says how to find out what became of an operation.
+func (x *exchange) whatNext(o operation.Operation) string {
+	if !x.guard.offersStatus() {
+		return ""
+	}
+	return fmt.Sprintf(" Ask %s for %s.", StatusTool, o.ID)
+}
+
+// owedKey is a call on one connection.
+type owedKey struct {
+	connection string
+	call       callKey
+}
+
+// owe notes that the caller did not learn how an operation ended that does the
+// same as its call. When it asks again it is answered with that, even if
+// somebody else had the answer meanwhile.
+func (x *exchange) owe(o operation.Operation) {
+	if !o.State.Open() || o.Fingerprint != x.call.digest.String() {
+		return
+	}
+	p := x.principal
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.owed == nil || len(p.owed) >= maxRefusals {
+		p.owed = map[owedKey]string{}
+	}
+	p.owed[x.owedKey()] = o.ID
+}
+
+func (x *exchange) owedKey() owedKey { return owedKey{x.caller.Connection, x.key()} }
+
+// owed is the confirmed operation that the call is owed the answer of.
+func (x *exchange) owed(ctx context.Context) (operation.Operation, bool) {
+	p := x.principal
+	p.mu.Lock()
+	id, ok := p.owed[x.owedKey()]
+	p.mu.Unlock()
+	if !ok {
+		return operation.Operation{}, false
+	}
+	o, err := x.guard.options.Store.Get(ctx, id)
+	return o, err == nil && o.State == operation.Confirmed
+}
+
+// paid notes that the caller learns how the operation ended.
+func (x *exchange) paid() {
+	x.principal.mu.Lock()
+	defer x.principal.mu.Unlock()
+	delete(x.principal.owed, x.owedKey())
 }
 
 // shared is what two calls have in common that have one key or intent.
@@ -387,14 +455,20 @@ func (x *exchange) shared(o operation.Operation) string {
 func (x *exchange) replay(o operation.Operation, d Decision, itself string) *Reply {
 	d.Operation, d.State, d.Replayed = o.ID, o.State, true
 	x.decide(d)
+	x.paid()
 	reply := &Reply{Own: true, Message: x.replayed(o, itself)}
 	reply.delivered = x.guard.delivering(x.guard.options.Store, o.ID)
 	return reply
 }
 
 func (x *exchange) replayed(o operation.Operation, itself string) []byte {
-	sentence := fmt.Sprintf("This is the recorded answer of operation %s, given %s ago; %s.", o.ID, lengthOf(x.guard.clock.Now().Sub(o.Settled)), itself)
-	if o.Delivery == operation.NotKnown {
+	sentence := fmt.Sprintf("This is the recorded answer of operation %s, given %s ago; %s.", o.ID, ageOf(x.guard.clock.Now().Sub(o.Settled)), itself)
+	switch {
+	case o.By == operation.ByOperator:
+		sentence = fmt.Sprintf("A person settled operation %s %s ago: it took effect; %s.", o.ID, ageOf(x.guard.clock.Now().Sub(o.Settled)), itself)
+	case o.By == operation.ByStatus:
+		sentence = fmt.Sprintf("Operation %s took effect, as its status tool said %s ago in this answer; %s.", o.ID, ageOf(x.guard.clock.Now().Sub(o.Settled)), itself)
+	case o.Delivery == operation.NotKnown:
 		sentence += " Whether it had reached you is not known."
 	}
 	mark := record.Object{}
@@ -408,7 +482,7 @@ func (x *exchange) replayed(o operation.Operation, itself string) []byte {
 	}
 	meta := record.Object{}
 	meta.Add("remit/replayed", mark.JSON())
-	return x.result([]string{sentence + " The answer itself is no longer kept; the operation took effect."}, nil, false, meta)
+	return x.result([]string{sentence + " No answer of the server is kept."}, nil, false, meta)
 }
 
 func deliveryWord(d operation.Delivery) string {

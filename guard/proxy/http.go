@@ -224,7 +224,7 @@ func (h *HTTP) list(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 	response, err := a.exec(r.Context(), m.Raw)
 	switch {
 	case err != nil && r.Context().Err() == nil:
-		refuse(w, http.StatusBadGateway, "The guarded server did not answer.")
+		writeMessage(w, http.StatusBadGateway, errorMessage(m.ID, serverEnded, "The guarded server did not answer."))
 	case err != nil:
 	case response.Message == nil:
 		a.write(response, response.Body)
