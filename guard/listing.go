@@ -2,9 +2,12 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -37,6 +40,9 @@ type page struct {
 type Session struct {
 	mu    sync.Mutex
 	tools map[string]*listed
+	known bool // the tools were listed, or asked for in vain
+
+	learning sync.Mutex
 }
 
 func (s *Session) tool(name string) *listed {
@@ -62,6 +68,71 @@ func (s *Session) see(tools []*listed) {
 	for _, t := range tools {
 		s.tools[t.name] = t
 	}
+	s.known = true
+}
+
+// Learn asks the upstream for its tools, once, where the client has not: their
+// schemas and hints say how a call is held. m is the call that comes first, and
+// exec its own. A guard that only observes asks for nothing.
+func (g *Guard) Learn(ctx context.Context, s *Session, m *Message, exec Exec) {
+	if s.isKnown() || !g.Enforces() {
+		return
+	}
+	s.learning.Lock()
+	defer s.learning.Unlock()
+	if s.isKnown() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, learnTime)
+	defer cancel()
+	cursor := jsontext.Value(nil)
+	for range maxListed {
+		response, err := exec(ctx, g.listRequest(m, cursor))
+		if err != nil || response.Message == nil || response.Message.Result == nil {
+			break
+		}
+		g.List(s, response.Message)
+		if cursor = memberOf(response.Message.Result, "nextCursor"); cursor.Kind() != '"' {
+			break
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = true
+}
+
+const (
+	learnTime = 10 * time.Second
+	maxListed = 100 // answers to tools/list
+)
+
+func (s *Session) isKnown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
+}
+
+// listRequest asks for a page of the tools under an id of the guard's own. It
+// carries what the client's call says of the protocol.
+func (g *Guard) listRequest(m *Message, cursor jsontext.Value) []byte {
+	meta, params, message := record.Object{}, record.Object{}, record.Object{}
+	_ = eachMember(m.Param("_meta"), func(name string, value jsontext.Value, _ int) error { // what is no object has no members
+		if strings.HasPrefix(name, "io.modelcontextprotocol/") {
+			meta.Add(name, value)
+		}
+		return nil
+	})
+	if cursor != nil {
+		params.Add("cursor", cursor)
+	}
+	if meta.Len() > 0 {
+		params.Add("_meta", meta.JSON())
+	}
+	message.Add("jsonrpc", []byte(`"2.0"`))
+	message.Add("id", record.AppendString(nil, newID("remit-", g.clock.Now())))
+	message.Add("method", []byte(`"tools/list"`))
+	message.Add("params", params.JSON())
+	return message.JSON()
 }
 
 // Heard notes what a server tells a client besides answers: that its tools
@@ -71,7 +142,7 @@ func (g *Guard) Heard(caller Caller, s *Session, m *Message) {
 	case "notifications/tools/list_changed":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.tools = nil
+		s.tools, s.known = nil, false
 	case "notifications/elicitation/complete":
 		g.elicited(caller)
 	}

@@ -234,10 +234,16 @@ func scripted(t *testing.T, answer func(w http.ResponseWriter, tool, id string))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var message struct {
 			ID     json.RawMessage
+			Method string
 			Params struct{ Name string }
 		}
 		if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
 			t.Error(err)
+		}
+		if message.Method == "tools/list" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, message.ID)
+			return
 		}
 		answer(w, message.Params.Name, string(message.ID))
 	}))

@@ -237,7 +237,9 @@ func (h *HTTP) list(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 func (h *HTTP) call(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 	caller := h.identify(r)
 	a := &answering{h: h, w: w, r: r, tool: unquoted(m.Param("name")), resumes: r.Header.Get(sessionHeader) != ""}
-	a.finish(h.guard.Call(r.Context(), caller, h.sessions.of(caller), m, a.exec))
+	session := h.sessions.of(caller)
+	h.guard.Learn(r.Context(), session, m, a.exec)
+	a.finish(h.guard.Call(r.Context(), caller, session, m, a.exec))
 }
 
 // finish writes the answer.
@@ -284,8 +286,9 @@ func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, erro
 	var sent recovery.Sent
 	request := a.h.request(sent.Watch(ctx), a.r, body)
 	if tool := unquoted(m.Param("name")); a.tool != "" && tool != a.tool {
-		renameTool(request.Header, tool)
+		rename(request.Header, m.Method, tool)
 	}
+	a.last = event{}
 	response, err := a.h.transport.RoundTrip(request)
 	if err != nil {
 		return guard.Response{}, sent.Mark(err)
@@ -307,17 +310,19 @@ func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, erro
 	return out, nil
 }
 
-// renameTool lets the header of a request name the tool that the guard asks in
-// the place of its caller's.
-func renameTool(header http.Header, tool string) {
-	if header.Get("Mcp-Name") == "" {
-		return
+// rename lets the header of a request name what the guard asks in the place of
+// its caller's call: another tool, or the list of all.
+func rename(header http.Header, method, tool string) {
+	if header.Get("Mcp-Method") != "" {
+		header.Set("Mcp-Method", method)
 	}
-	header.Set("Mcp-Name", headerText(tool))
 	for name := range header {
-		if strings.HasPrefix(name, "Mcp-Param-") {
+		if name == "Mcp-Name" && tool == "" || strings.HasPrefix(name, "Mcp-Param-") {
 			delete(header, name)
 		}
+	}
+	if header.Get("Mcp-Name") != "" {
+		header.Set("Mcp-Name", headerText(tool))
 	}
 }
 

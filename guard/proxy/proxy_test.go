@@ -451,3 +451,17 @@ func TestStatusOverForms(t *testing.T) {
 		}
 	})
 }
+
+// TestLearned: a client that never asked for the tools is held to their schemas
+// and hints all the same.
+func TestLearned(t *testing.T) {
+	inEveryForm(t, func(t *testing.T, era string, stand func(*guard.Guard) sdk.Transport) {
+		session := connect(t, era, stand(newGuard(t, "")), nil)
+		if got := called(t, session, "get_missing", map[string]any{"it": 1}); !strings.Contains(got, "it: unknown argument") {
+			t.Error(got)
+		}
+		if got := called(t, session, "get_calls", nil); got != "1 calls" {
+			t.Error(got)
+		}
+	})
+}

@@ -159,6 +159,7 @@ func (c *client) cancel(m *guard.Message) bool {
 
 // call answers a call of a tool.
 func (c *client) call(ctx context.Context, m *guard.Message, reply func([]byte) error) {
+	c.guard.Learn(ctx, c.session, m, c.link.call)
 	r := c.guard.Call(ctx, c.caller, c.session, m, c.link.call)
 	if r.Gone {
 		return
