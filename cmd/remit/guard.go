@@ -139,6 +139,10 @@ func (f guardFlags) guarding(cmd *cobra.Command, args []string) (*guarding, erro
 	switch given := f.jwks != "" || f.issuer != "" || f.audience != ""; {
 	case given && (f.jwks == "" || f.issuer == "" || f.audience == ""):
 		return nil, usage("--jwks, --issuer and --audience belong together; give all three, or none")
+	case f.trust && f.contract != "":
+		return nil, usage("--trust-annotations is for a guard without a contract; a contract states the effects")
+	case len(f.headers) > 0 && f.listen != "":
+		return nil, usage("--header is for a guard over standard input and output; over HTTP the callers' own headers are passed")
 	case f.listen == "" && (given || len(f.hosts) > 0 || len(f.origins) > 0):
 		return nil, usage("--jwks, --host and --origin are about callers over HTTP; give --listen too")
 	}
@@ -283,14 +287,7 @@ func (g *guarding) run(ctx context.Context) error {
 	if g.flags.listen != "" {
 		return g.serveHTTP(ctx)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- g.serveStdio(ctx) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		return nil // what is under way is open in the ledger until its lease ends
-	}
+	return g.serveStdio(ctx)
 }
 
 func (g *guarding) serveStdio(ctx context.Context) error {
@@ -306,7 +303,13 @@ func (g *guarding) serveStdio(ctx context.Context) error {
 }
 
 func (g *guarding) processCommand() proxy.Command {
-	return proxy.Command{Args: g.command, Stderr: g.log}
+	return proxy.Command{Args: g.command, Stderr: g.log, Ended: func(err error) {
+		how := "it said that all is well"
+		if err != nil {
+			how = err.Error()
+		}
+		g.logger().Warn("the MCP server has ended; the next call starts it again", "how", how)
+	}}
 }
 
 // localUser names the user whose calls come over standard input.
@@ -339,6 +342,9 @@ func (g *guarding) serveHTTP(ctx context.Context) error {
 	server := proxy.Server(access.Limit(handler), g.logger())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
+	if g.flags.jwks == "" && g.store != nil {
+		g.logger().Warn("callers without an Authorization header are told apart by session or address alone: a write that is sent again in another session is another caller's")
+	}
 	fmt.Fprintf(g.log, "guarding %s\n  MCP  %s%s\n", trace.Redact(g.name), localURL(listener.Addr().String()), path)
 	select {
 	case err := <-ended:

@@ -30,6 +30,8 @@ type Command struct {
 	Args   []string
 	Env    []string  // nil: that of this process
 	Stderr io.Writer // nil: none
+	// Ended is told how a run ended that nobody asked to end; nil: nobody.
+	Ended func(error)
 }
 
 // process is one run of a command at a time, for one client. When it has ended
@@ -82,7 +84,10 @@ func (p *process) start() (*run, error) {
 	go func() {
 		r.receive(newLines(out, p.limit), p.emit)
 		r.stop()
-		_ = cmd.Wait() // how a server ends says nothing that the lost answers do not
+		err := cmd.Wait()
+		if p.command.Ended != nil && !p.isClosed() {
+			p.command.Ended(err)
+		}
 		for _, id := range r.close() {
 			p.emit(errorMessage([]byte(id), serverEnded, "The MCP server ended before it answered."))
 		}
@@ -305,6 +310,12 @@ func (p *process) noteHandshake(m *guard.Message) {
 	case m.Method == "notifications/initialized" && len(p.handshake) == 1:
 		p.handshake = append(p.handshake, m.Raw)
 	}
+}
+
+func (p *process) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
 }
 
 // close ends the run: its input first, then, after a time, the process.

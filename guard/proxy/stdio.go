@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"remit.example/guard"
 )
@@ -66,11 +67,44 @@ func (c *client) emitting(out *lineWriter) func([]byte) {
 	}
 }
 
-// serve handles the lines of a client.
+// endingTime bounds how long calls may take to end once the guard has to.
+const endingTime = 10 * time.Second
+
+// serve handles the lines of a client until they end, or ctx does. What was
+// asked before is still answered; once ctx has ended, writes alone are waited
+// for, and not for long.
 func (c *client) serve(ctx context.Context, in io.Reader, out *lineWriter) error {
 	defer c.link.close()
+	calling, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	var running sync.WaitGroup
-	defer running.Wait()
+	ended := make(chan error, 1)
+	go func() {
+		err := c.read(calling, in, out, &running)
+		running.Wait()
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	written := make(chan struct{})
+	go func() {
+		c.guard.Wait()
+		close(written)
+	}()
+	timer := time.NewTimer(endingTime)
+	defer timer.Stop()
+	select {
+	case <-written:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// read reads the lines of a client.
+func (c *client) read(ctx context.Context, in io.Reader, out *lineWriter, running *sync.WaitGroup) error {
 	messages := newLines(in, MaxMessage)
 	for {
 		line, err := messages.next()
@@ -94,7 +128,7 @@ func (c *client) serve(ctx context.Context, in io.Reader, out *lineWriter) error
 				_ = out.write(notMessage(err))
 				continue
 			}
-			c.handle(ctx, m, &running, func(message []byte) error { return out.write(message) })
+			c.handle(ctx, m, running, func(message []byte) error { return out.write(message) })
 		}
 	}
 }
