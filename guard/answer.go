@@ -16,6 +16,9 @@ type Response struct {
 	Header  http.Header
 	Body    []byte
 	Message *Message
+	// Unreached says that by the protocol the request reached no tool, as where
+	// its session has ended.
+	Unreached bool
 }
 
 // answer is what the result of a call says.
@@ -52,7 +55,13 @@ func readAnswer(result jsontext.Value) (answer, error) {
 		case "_meta":
 			a.meta = value
 		case "resultType":
-			a.asks = textOf(value) != "complete"
+			switch textOf(value) {
+			case "complete":
+			case "input_required":
+				a.asks = true
+			default: // a task, or what a later revision has
+				a.runs = true
+			}
 		case "task":
 			a.runs = value.Kind() == '{'
 		}

@@ -35,11 +35,12 @@ type call struct {
 	arguments jsontext.Value // {} where there are none
 	digest    Digest         // of the arguments, without the operation key
 	key       string         // the operation key that the caller gives; "" for none
+	keyName   string         // of its argument; "" where the tool has none
 	task      string         // the caller's name of its task; "" for none
 	modern    bool           // the request is of a revision without sessions
-	// continues says that the call answers a question of the upstream, or asks
-	// for a task of the protocol: it repeats nothing.
-	continues bool
+	// continues is the digest of what the call answers a question of the upstream
+	// with: another answer makes another call. Zero where it answers none.
+	continues Digest
 
 	argumentsAt int // where they begin in the message; -1 where there are none
 	paramsAt    int
@@ -59,6 +60,7 @@ func readCall(m *Message) (*call, error) {
 	if m.Params == nil {
 		return nil, errors.New("params: there are none; a call names a tool")
 	}
+	answers := record.Object{}
 	err := eachMember(m.Params, func(name string, value jsontext.Value, at int) error {
 		switch name {
 		case "name":
@@ -72,8 +74,8 @@ func readCall(m *Message) (*call, error) {
 			}
 		case "_meta":
 			return c.readMeta(value)
-		case "requestState", "inputResponses", "task":
-			c.continues = true
+		case "requestState", "inputResponses":
+			answers.Add(name, value)
 		default:
 			if near := foldedIn(paramNames, name); near != "" {
 				return fmt.Errorf("the member %q looks like %q", name, near)
@@ -89,6 +91,11 @@ func readCall(m *Message) (*call, error) {
 	}
 	if c.digest, err = digestOf(c.arguments); err != nil {
 		return nil, fmt.Errorf("params: arguments: %w", err)
+	}
+	if answers.Len() > 0 {
+		if c.continues, err = digestOf(answers.JSON()); err != nil {
+			return nil, fmt.Errorf("params: %w", err)
+		}
 	}
 	return c, nil
 }
@@ -118,7 +125,7 @@ func (c *call) withoutKey(argument string) error {
 	if err != nil {
 		return fmt.Errorf("params: arguments: %w", err)
 	}
-	c.digest, c.key = rest, bareKey(scalarText(c.argument(argument)))
+	c.digest, c.keyName, c.key = rest, argument, bareKey(scalarText(c.argument(argument)))
 	return nil
 }
 

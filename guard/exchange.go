@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/time/rate"
 
 	"remit.example/operation"
 	"remit.example/record"
@@ -31,12 +32,11 @@ type Elsewhere struct {
 	Drop func()
 }
 
-// drop lets a response pass that comes elsewhere; false: it came here.
-func (e *Elsewhere) drop() bool {
+// drop lets a response pass that comes elsewhere; nil came here.
+func (e *Elsewhere) drop() {
 	if e != nil {
 		e.Drop()
 	}
-	return e != nil
 }
 
 // Error says so.
@@ -73,6 +73,13 @@ func (r *Reply) Done(delivered bool) {
 	}
 }
 
+// unknown says that nobody can tell whether the answer reached the caller.
+func (r *Reply) unknown() {
+	if r.delivered != nil {
+		r.delivered(operation.NotKnown)
+	}
+}
+
 // exchange is one call under way.
 type exchange struct {
 	guard     *Guard
@@ -86,6 +93,9 @@ type exchange struct {
 
 	challenge []string  // of the refusal that answers
 	recalled  *recalled // of an answer from memory
+
+	since       moment            // when the call was sent
+	reservation *rate.Reservation // of the tenant's rate; nil: none
 
 	parted chan struct{} // of a write: closed when its answer comes elsewhere
 
@@ -131,7 +141,7 @@ func (g *Guard) Call(ctx context.Context, caller Caller, s *Session, m *Message,
 }
 
 // key is the call as it is remembered.
-func (x *exchange) key() callKey { return callKey{x.call.tool, x.call.digest} }
+func (x *exchange) key() callKey { return callKey{x.call.tool, x.call.digest, x.call.continues} }
 
 // taskKey is where the call's task lives.
 func (x *exchange) taskKey() taskKey {
@@ -174,13 +184,11 @@ func (x *exchange) refusal() (*record.Record, From) {
 	if fields := x.listed.refused(x.call.arguments, ownKey); len(fields) > 0 {
 		return x.fill(invalid(fields)), FromValidation
 	}
-	if x.call.continues {
-		return nil, FromTool
-	}
 	now := x.guard.clock.Now()
 	p := x.principal
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	x.since = p.moment
 	corrections := x.guard.options.Contract != nil
 	x.task = p.taskOf(x.taskKey(), x.call, corrections, now, x.guard.limits.quiet)
 	if x.task != nil {
@@ -214,12 +222,18 @@ func (x *exchange) notApplied() record.Outcome {
 	return record.NotApplied
 }
 
+// forgottenTime bounds the question whether an operator let refusals be forgotten.
+const forgottenTime = time.Second
+
 // forgotten is up to when an operator let refusals be forgotten.
 func (x *exchange) forgotten() time.Time {
 	if x.guard.options.Store == nil {
 		return time.Time{}
 	}
-	at, err := x.guard.options.Store.Forgotten(context.Background(), x.guard.options.Upstream, x.call.tool)
+	// A ledger that does not answer may not keep the caller's other calls waiting.
+	ctx, cancel := context.WithTimeout(context.Background(), forgottenTime)
+	defer cancel()
+	at, err := x.guard.options.Store.Forgotten(ctx, x.guard.options.Upstream, x.call.tool)
 	if err != nil {
 		return time.Time{} // what cannot be read forgets nothing
 	}
@@ -236,8 +250,17 @@ func (x *exchange) throttled(now time.Time) time.Duration {
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
 		reservation.CancelAt(now)
+		return wait
 	}
-	return wait
+	x.reservation = reservation
+	return 0
+}
+
+// unreserved gives back what a call that was not sent took of the rate.
+func (x *exchange) unreserved() {
+	if x.reservation != nil {
+		x.reservation.CancelAt(x.guard.clock.Now())
+	}
 }
 
 // remembered is what a refusal answers now: itself, with its age and when
@@ -445,7 +468,7 @@ func (x *exchange) settle(r reading) *record.Record {
 		}
 	}
 	if !x.inLedger(failure) {
-		p.remember(x.key(), failure, ends, now, x.caller.Credentials, x.schema(), x.guard.limits).note(r.challenge, x.call.key)
+		p.remember(x.key(), failure, ends, now, x.since, x.caller.Credentials, x.schema(), x.guard.limits).note(r.challenge, x.call.key)
 	} else {
 		delete(p.refusals, x.key())
 	}
@@ -492,6 +515,7 @@ func (x *exchange) executed(r reading) Decision {
 
 // abandoned ends a call whose caller gave it up while it was executed.
 func (x *exchange) abandoned(r reading) *Reply {
+	r.elsewhere.drop()
 	x.principal.mu.Lock()
 	x.principal.released(x.key())
 	if !r.unsent && !r.apart {
@@ -542,7 +566,7 @@ func (x *exchange) observe(ctx context.Context, refusal *record.Record, from Fro
 		held, would, code = x.shadowed()
 	}
 	response, r := x.execute(ctx, x.call.message.Raw)
-	if ctx.Err() != nil || r.elsewhere.drop() {
+	if ctx.Err() != nil || r.elsewhere != nil {
 		held.lose()
 		return x.abandoned(r)
 	}

@@ -422,3 +422,82 @@ func TestRemembersOutcomes(t *testing.T) {
 		}
 	})
 }
+
+// TestStaleRefusal: a write that succeeds while a read is on its way ends the
+// read's refusal before it comes.
+func TestStaleRefusal(t *testing.T) {
+	inBubble(t, billing, nil, func(r *rig) {
+		r.answer = func(tool string, _ map[string]any) (guard.Response, error) {
+			if tool == "get_x" && len(r.sent) == 1 {
+				time.Sleep(2 * time.Second)
+				return says("Invoice in_1 not found", true)
+			}
+			return says("done", false)
+		}
+		slow := make(chan result)
+		go func() { slow <- r.call("get_x", `{}`) }()
+		time.Sleep(time.Second)
+		r.want(r.call("other", `{}`), "OK", 2)
+		if got := <-slow; got.code() != "INVALID_ARGUMENT" {
+			t.Errorf("%s", got.raw)
+		}
+		r.want(r.call("get_x", `{}`), "OK", 3)
+	})
+}
+
+// TestContinued: what answers a question of the server is held to the memory
+// like any call; another answer is another call.
+func TestContinued(t *testing.T) {
+	inBubble(t, billing, nil, func(r *rig) {
+		r.answer = func(string, map[string]any) (guard.Response, error) { return says("No", true) }
+		with := func(extra string) {
+			m, err := guard.ParseMessage([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_x","arguments":{}` + extra + `}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.guard.Call(r.Context(), alice, &r.session, m, r.exec).Done(true)
+		}
+		for i, extra := range []string{"", `,"requestState":"a"`, `,"requestState":"b"`, `,"inputResponses":{"q":1}`} {
+			for range 5 {
+				with(extra)
+				with(extra + `,"task":null`)
+			}
+			if len(r.sent) != i+1 {
+				t.Errorf("%q: %d executions", extra, len(r.sent))
+			}
+		}
+	})
+}
+
+// TestRateOfLedger: what the ledger answers draws on no rate.
+func TestRateOfLedger(t *testing.T) {
+	source := strings.Replace(billing, "send_receipt: {effect: unsafe,", "send_receipt: {effect: unsafe, rate: 2/h,", 1)
+	inBubble(t, source, nil, func(r *rig) {
+		r.answer = func(string, map[string]any) (guard.Response, error) { return guard.Response{}, io.ErrUnexpectedEOF }
+		for range 5 {
+			r.want(r.call("send_receipt", `{"invoice_id":"a","email":"b"}`), "OUTCOME_UNKNOWN", 1)
+		}
+		r.want(r.call("send_receipt", `{"invoice_id":"c","email":"d"}`), "OUTCOME_UNKNOWN", 2)
+		r.want(r.call("send_receipt", `{"invoice_id":"e","email":"f"}`), "TEMP_UNAVAILABLE", 2)
+	})
+}
+
+// TestStatusRemembered: asking for an operation asks its status tool no more
+// often than the tool may be asked.
+func TestStatusRemembered(t *testing.T) {
+	inBubble(t, billing, nil, func(r *rig) {
+		r.answer = func(tool string, _ map[string]any) (guard.Response, error) {
+			if tool == "get_charge" {
+				return says("Rate limited, retry in 300s", true)
+			}
+			return guard.Response{}, io.ErrUnexpectedEOF
+		}
+		id := r.call("create_charge", `{"invoice_id":"in_1"}`).Result.Meta.Recovery.Operation.ID
+		for range 10 {
+			r.call(guard.StatusTool, fmt.Sprintf(`{"id":%q}`, id))
+		}
+		if len(r.sent) != 2 {
+			t.Errorf("%v", r.sent)
+		}
+	})
+}

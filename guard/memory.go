@@ -67,8 +67,7 @@ type refusal struct {
 	until       time.Time // when asking again executes; zero: not by time
 	hold        time.Duration
 	credentials Digest
-	writes      uint64 // successes of the caller when it was given
-	successes   uint64
+	moment      // when the call was sent
 	schema      Digest
 	probing     bool     // one execution is under way
 	challenge   []string // see Reply.Challenge
@@ -80,16 +79,23 @@ type refusal struct {
 type callKey struct {
 	tool      string
 	arguments Digest
+	continues Digest
+}
+
+// moment counts the successes of a caller: what changes with them may end a
+// refusal that is older.
+type moment struct {
+	writes    uint64 // of tools that are not reads
+	successes uint64
 }
 
 // principal is what the guard remembers of one caller.
 type principal struct {
-	mu        sync.Mutex
-	refusals  map[callKey]*refusal
-	tasks     map[taskKey][]*task
-	owed      map[owedKey]string // ids of operations; see exchange.owe
-	writes    uint64             // successes of tools that are not reads
-	successes uint64
+	mu       sync.Mutex
+	refusals map[callKey]*refusal
+	tasks    map[taskKey][]*task
+	owed     map[owedKey]string // ids of operations; see exchange.owe
+	moment
 }
 
 // memory is what the guard remembers of all callers, the latest first.
@@ -165,9 +171,9 @@ func (p *principal) recall(key callKey, operationKey string, now time.Time, cred
 }
 
 // remember notes that a call was refused. limits are those of the contract.
-func (p *principal) remember(key callKey, r *record.Record, e ends, now time.Time, credentials, schema Digest, limits limits) *refusal {
+func (p *principal) remember(key callKey, r *record.Record, e ends, now time.Time, since moment, credentials, schema Digest, limits limits) *refusal {
 	next := &refusal{
-		record: r, ends: e, at: now, credentials: credentials, schema: schema, writes: p.writes, successes: p.successes,
+		record: r, ends: e, at: now, credentials: credentials, schema: schema, moment: since,
 	}
 	switch {
 	case e.wait && r.RetryAfterMS != nil:

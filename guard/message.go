@@ -76,6 +76,8 @@ func ParseMessage(raw []byte) (*Message, error) {
 		return nil, err
 	case version != "2.0":
 		return nil, errors.New(`the member "jsonrpc" is not "2.0"`)
+	case m.Method == "tools/call" && m.ID == nil:
+		return nil, errors.New("a call of a tool has no id")
 	case m.Method == "" && m.Result == nil && m.Error == nil:
 		return nil, errors.New("it is neither a request, a notification nor a response")
 	case m.Method != "" && (m.Result != nil || m.Error != nil):

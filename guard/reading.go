@@ -130,18 +130,32 @@ func (p *plan) readStatus(response Response, now time.Time) reading {
 	if failure := p.declared(facts); failure != nil {
 		return reading{failure: p.complete(failure, response, facts, now)}
 	}
-	switch response.Status {
-	case 400, 404, 405, 406, 410, 413, 415, 421:
-		return reading{failure: &record.Record{Code: record.Code("HTTP_" + strconv.Itoa(response.Status)), Message: "The server did not take the request.", Outcome: p.nothing()}, apart: true}
-	}
-	if response.Status < 400 {
-		return reading{failure: &record.Record{Code: record.Code("HTTP_" + strconv.Itoa(response.Status)), Message: "The server sent the request elsewhere.", Outcome: p.nothing()}, apart: true}
+	if sentence := aside(response.Status); sentence != "" {
+		failure := &record.Record{Code: record.Code("HTTP_" + strconv.Itoa(response.Status)), Message: sentence}
+		if response.Unreached {
+			failure.Outcome = p.nothing()
+		}
+		return reading{failure: p.complete(failure, response, facts, now), apart: true}
 	}
 	failure := recovery.ClassifyResponse(response.Status, response.Header, response.Body, p.effect, now)
 	return reading{failure: p.complete(failure, response, facts, now)}
 }
 
 var errUnreadable = errors.New("the answer cannot be read")
+
+// aside is what a status says that is about the request and not about what it
+// asks for; "" where it is another. What a write has done is open even then: a
+// server may redirect, or refuse, after the effect.
+func aside(status int) string {
+	switch status {
+	case 400, 404, 405, 406, 410, 413, 415, 421:
+		return "The server did not take the request."
+	}
+	if status < 400 {
+		return "The server sent the request elsewhere."
+	}
+	return ""
+}
 
 // nothing is the outcome of a call that no tool was reached by.
 func (p *plan) nothing() record.Outcome {

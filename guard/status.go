@@ -80,7 +80,14 @@ func (x *exchange) asked(ctx context.Context, o operation.Operation) operation.O
 		guard: x.guard, caller: x.caller, call: c, plan: x.guard.planFor(c.tool, hints{}), exec: x.exec,
 		principal: x.principal, began: x.guard.clock.Now(),
 	}
+	if refusal, _ := asking.refusal(); refusal != nil {
+		return o // it would be answered from memory, and that says nothing new
+	}
 	_, r := asking.execute(ctx, m.Raw)
+	if ctx.Err() != nil || r.elsewhere != nil {
+		asking.abandoned(r)
+		return o
+	}
 	failure := asking.settle(r)
 	d := asking.executed(r)
 	if failure != nil {

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,8 +22,8 @@ type task struct {
 	id         string
 	executions int
 	inputs     []Digest       // the arguments that were executed
-	arguments  jsontext.Value // those that were refused last, where fields says at which members
-	fields     []record.Field
+	fields     []string       // top-level arguments that were refused last
+	rest       Digest         // of the other arguments
 	failure    *record.Record // the last
 	ends       ends           // of the memory of that failure
 	last       time.Time      // when the last execution ended
@@ -51,26 +52,44 @@ func (p *principal) taskOf(key taskKey, c *call, corrections bool, now time.Time
 // corrects reports whether a call differs from the refused one solely at the
 // refused fields.
 func (t *task) corrects(c *call) bool {
-	if len(t.fields) == 0 || t.arguments == nil {
+	if len(t.fields) == 0 {
 		return false
 	}
-	before, after := t.arguments, c.arguments
-	for _, field := range t.fields {
-		token := jsontext.Pointer(field.Pointer)
-		for name := range token.Tokens() {
-			before, after = dropped(before, name), dropped(after, name)
-			break // the top-level argument that the field lies in
-		}
-	}
-	one, errOne := digestOf(before)
-	other, errOther := digestOf(after)
-	return errOne == nil && errOther == nil && one == other
+	rest, err := c.restOf(t.fields)
+	return err == nil && rest == t.rest
 }
 
-// dropped is an object without one member.
-func dropped(object jsontext.Value, name string) jsontext.Value {
-	c := call{arguments: object}
-	return c.without(name)
+// restOf is the digest of the arguments besides some, and the operation key,
+// which a correction may change.
+func (c *call) restOf(names []string) (Digest, error) {
+	rest := record.Object{}
+	err := eachMember(c.arguments, func(name string, value jsontext.Value, _ int) error {
+		if name != c.keyName && !slices.Contains(names, name) {
+			rest.Add(name, value)
+		}
+		return nil
+	})
+	if err != nil {
+		return Digest{}, err
+	}
+	return digestOf(rest.JSON())
+}
+
+// refusedNames are the top-level arguments that a failure refuses. A record of
+// recovery-v1 names one.
+func refusedNames(r *record.Record) []string {
+	var names []string
+	for _, field := range r.Fields {
+		for name := range jsontext.Pointer(field.Pointer).Tokens() {
+			names = append(names, name)
+			break // the argument that the field lies in
+		}
+	}
+	if len(names) == 0 && r.Field != "" {
+		name, _, _ := strings.Cut(r.Field, ".")
+		names = append(names, name)
+	}
+	return names
 }
 
 // failed counts an execution that failed for a task, which begins with it.
@@ -79,6 +98,12 @@ func (p *principal) failed(key taskKey, t *task, c *call, r *record.Record, e en
 		t = new(task)
 		if len(p.tasks) >= maxRefusals {
 			p.dropTasks(func(t *task) bool { return now.Sub(t.last) >= quiet })
+		}
+		for other := range p.tasks { // any will do: there are too many
+			if len(p.tasks) < maxRefusals {
+				break
+			}
+			delete(p.tasks, other)
 		}
 		open := p.tasks[key]
 		if len(open) >= maxTasks {
@@ -91,12 +116,10 @@ func (p *principal) failed(key taskKey, t *task, c *call, r *record.Record, e en
 	if !slices.Contains(t.inputs, c.digest) {
 		t.inputs = append(t.inputs, c.digest)
 	}
-	t.arguments, t.fields = nil, nil
+	t.fields = nil
 	if r.Code == record.InvalidArgument {
-		t.arguments, t.fields = c.arguments.Clone(), r.Fields
-		if len(r.Fields) == 0 && r.Field != "" { // a record of recovery-v1 names one
-			t.fields = []record.Field{{Pointer: "/" + pointerToken(r.Field)}}
-		}
+		t.fields = refusedNames(r)
+		t.rest, _ = c.restOf(t.fields) // readCall has read the arguments
 	}
 	return t
 }

@@ -39,6 +39,7 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	defer cancel()
 	if o, ok := x.owed(claiming); ok {
 		x.released()
+		x.unreserved()
 		return x.kept(operation.Verdict{Kind: operation.Replay, Operation: o})
 	}
 	verdict, err := x.guard.options.Store.Claim(claiming, claim)
@@ -47,6 +48,7 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	}
 	if err != nil {
 		x.released()
+		x.unreserved()
 		x.guard.unclaim(claim.NewID)
 		return x.answer(x.fill(&record.Record{
 			Code: record.TempUnavailable, RetryAfterMS: new(int64(defaultWaitMS)), WaitKind: record.Outage, Outcome: record.NotApplied,
@@ -55,6 +57,7 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	}
 	if !verdict.Executes() {
 		x.released()
+		x.unreserved()
 		return x.kept(verdict)
 	}
 	request, err := x.keyed(verdict.Operation)
@@ -160,7 +163,7 @@ func (x *exchange) send(ctx context.Context, o operation.Operation, request []by
 		reply, elsewhere := x.conclude(context.WithoutCancel(ctx), o, request)
 		if elsewhere != nil {
 			elsewhere.Recorded()
-			reply.Done(true)
+			reply.unknown() // who reads the other stream, nobody tells
 			return
 		}
 		select {
@@ -298,6 +301,11 @@ func (g *Guard) delivering(store operation.Store, id string) func(operation.Deli
 	noted := make(chan struct{})
 	g.deliveries.Store(id, noted)
 	return func(d operation.Delivery) {
+		if d == operation.NotKnown {
+			g.deliveries.CompareAndDelete(id, noted)
+			close(noted)
+			return
+		}
 		g.running.Go(func() {
 			defer close(noted)
 			defer g.deliveries.CompareAndDelete(id, noted)

@@ -26,6 +26,10 @@ func (a Access) Limit(next http.Handler) http.Handler {
 			refuse(w, http.StatusForbidden, fmt.Sprintf("The Host header %q is none of this guard's; valid: localhost, the address that it listens on, and those of --host.", r.Host))
 			return
 		}
+		if len(r.Header["Authorization"]) > 1 {
+			refuse(w, http.StatusBadRequest, "The request has several Authorization headers; valid: one.")
+			return
+		}
 		origin := r.Header.Get("Origin")
 		if origin == "" {
 			next.ServeHTTP(w, r)

@@ -482,3 +482,132 @@ func TestWithoutLedger(t *testing.T) {
 		t.Errorf("sent: %v", sent)
 	}
 }
+
+// TestOpenStream: a stream that stays open after the answer holds nobody up.
+func TestOpenStream(t *testing.T) {
+	upstream := scripted(t, func(w http.ResponseWriter, _, id string) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "data: "+success+"\n\n", id)
+		_ = http.NewResponseController(w).Flush()
+		<-t.Context().Done()
+	})
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	s := httptest.NewServer(NewHTTP(newGuard(t, ""), upstream, Identified(nil)))
+	defer s.Close()
+	for _, tool := range []string{"get_thing", "set_thing"} {
+		if got := postCall(t, s.URL, tool, `{"id":"a"}`, ""); !strings.Contains(got, "done") {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+}
+
+// TestAround: there is no way round the guard, and none to another part of the
+// upstream's origin.
+func TestAround(t *testing.T) {
+	var reached []string
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached = append(reached, r.Method+" "+r.RequestURI)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer upstream.Close()
+	at, err := url.Parse(upstream.URL + "/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(Access{}.Limit(NewHTTP(newGuard(t, ""), at, Identified(nil))))
+	defer s.Close()
+	raw := func(request string) string {
+		connection, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		if _, err := io.WriteString(connection, request); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(connection).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	for _, target := range []string{
+		"/.well-known/../admin", "/.well-known/%2e%2e/admin", "/.well-known/oauth-protected-resource/..%2fadmin",
+		"/.well-known/oauth-protected-resource/%2e%2e/%2e%2e/admin", "/.well-known/other", "/admin", "//admin", "/mcp/../admin", "/mcp%2fadmin",
+	} {
+		if got := raw("GET " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.Contains(got, " 404 ") {
+			t.Errorf("%s: %s", target, got)
+		}
+	}
+	raw("DELETE /.well-known/oauth-protected-resource HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	note := `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"set_thing","arguments":{"id":"a"}}}`
+	for _, body := range []string{note, "[" + note + "]"} {
+		raw(fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+	}
+	raw("POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\nContent-Length: 2\r\n\r\n{}")
+	if len(reached) > 0 {
+		t.Errorf("reached: %v", reached)
+	}
+	if got := raw("GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.Contains(got, " 200 ") || len(reached) != 1 {
+		t.Errorf("%s, reached: %v", got, reached)
+	}
+}
+
+// TestOneCaller: a token is one caller, however its header is written.
+func TestOneCaller(t *testing.T) {
+	principals := map[string]bool{}
+	for _, header := range []string{"Bearer x", "bearer x", "BEARER  x", " Bearer x "} {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		r.Header["Authorization"] = []string{header}
+		principals[Identified(nil)(r).Principal] = true
+	}
+	if len(principals) != 1 {
+		t.Errorf("%v", principals)
+	}
+}
+
+// TestStatuses: what a write has done is open after a status without a message
+// that no rule reads, and after a result that is no end.
+func TestStatuses(t *testing.T) {
+	answers := map[string]func(http.ResponseWriter, string){
+		"odd": func(w http.ResponseWriter, _ string) {
+			connection, buffer, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = buffer.WriteString("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n")
+			_ = buffer.Flush()
+			_ = connection.Close()
+		},
+		"task": func(w http.ResponseWriter, id string) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"task","taskId":"t1","status":"working"}}`, id)
+		},
+	}
+	for _, status := range []int{302, 303, 307, 400, 404, 405, 410, 413, 500, 502} {
+		answers[fmt.Sprint(status)] = func(w http.ResponseWriter, _ string) { w.WriteHeader(status) }
+	}
+	sent := map[string]int{}
+	upstream := scripted(t, func(w http.ResponseWriter, tool, id string) {
+		sent[tool]++
+		answers[strings.TrimPrefix(tool, "other_")](w, id)
+	})
+	s := httptest.NewServer(NewHTTP(newGuard(t, ""), upstream, Identified(nil)))
+	defer s.Close()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for name := range answers {
+		for range 3 {
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other_%s"}}`, name)
+			response, err := client.Post(s.URL+"/mcp", "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+		}
+		if sent["other_"+name] != 1 {
+			t.Errorf("%s: %d executions", name, sent["other_"+name])
+		}
+	}
+}

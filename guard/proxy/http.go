@@ -45,7 +45,7 @@ func newTransport() *http.Transport {
 // ServeHTTP passes a request on.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case strings.HasPrefix(r.URL.Path, wellKnown):
+	case isMetadata(r):
 		h.metadata(w, r)
 	case r.URL.Path != endpoint(h.upstream):
 		refuse(w, http.StatusNotFound, fmt.Sprintf("There is nothing here; the guarded server is at %s.", endpoint(h.upstream)))
@@ -179,6 +179,10 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	defer response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 599 {
+		refuse(w, http.StatusBadGateway, "The guarded server answered with a status that is none of HTTP.")
+		return
+	}
 	h.copyResponseHeader(w, r, response.Header)
 	w.WriteHeader(response.StatusCode)
 	if r.Method == http.MethodGet && mediaType(response.Header) == "text/event-stream" {
@@ -284,6 +288,7 @@ func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, erro
 		return guard.Response{}, recovery.NotSent(err)
 	}
 	var sent recovery.Sent
+	ctx, cancel := context.WithCancel(ctx)
 	request := a.h.request(sent.Watch(ctx), a.r, body)
 	if tool := unquoted(m.Param("name")); a.tool != "" && tool != a.tool {
 		rename(request.Header, m.Method, tool)
@@ -291,10 +296,18 @@ func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, erro
 	a.last = event{}
 	response, err := a.h.transport.RoundTrip(request)
 	if err != nil {
+		cancel()
 		return guard.Response{}, sent.Mark(err)
 	}
-	defer response.Body.Close()
-	out := guard.Response{Status: response.StatusCode, Header: response.Header}
+	defer leave(response.Body, cancel)
+	if response.StatusCode < 200 || response.StatusCode > 599 {
+		return guard.Response{}, errors.Join(fmt.Errorf("the status %d is none of HTTP", response.StatusCode), io.ErrUnexpectedEOF)
+	}
+	out := guard.Response{
+		Status: response.StatusCode, Header: response.Header,
+		// MCP, streamable HTTP: so answers a server whose session has ended.
+		Unreached: response.StatusCode == http.StatusNotFound && a.r.Header.Get(sessionHeader) != "",
+	}
 	if mediaType(response.Header) == "text/event-stream" && response.StatusCode == http.StatusOK {
 		return a.events(out, response.Body, m)
 	}
@@ -354,7 +367,6 @@ func (a *answering) events(out guard.Response, body io.Reader, m *guard.Message)
 		if said, err := guard.ParseMessage(e.data); err == nil {
 			if answers(said, m) {
 				a.last, out.Message, out.Body = e, said, e.data
-				drain(body)
 				return out, nil
 			}
 			a.h.heard(a.r, said)
@@ -372,12 +384,21 @@ func (h *HTTP) heard(r *http.Request, m *guard.Message) {
 	}
 }
 
-// drain reads what follows a response, so that the connection can be used
-// again. A stream that goes on is left.
-func drain(body io.Reader) {
+// leave lets go of a body whose answer was read. What follows it is read for a
+// moment, so that the connection can be used again; a stream that goes on is cut.
+func leave(body io.ReadCloser, cancel context.CancelFunc) {
 	const enough = 4 << 10
-	_, _ = io.CopyN(io.Discard, body, enough)
+	go func() {
+		timer := time.AfterFunc(leaveTime, cancel)
+		_, _ = io.CopyN(io.Discard, body, enough)
+		timer.Stop()
+		cancel()
+		_ = body.Close()
+	}()
 }
+
+// leaveTime is how long the rest of a stream is read.
+const leaveTime = 100 * time.Millisecond
 
 // event passes an event on.
 func (a *answering) event(header http.Header, raw []byte) {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 
 	"remit.example/guard"
@@ -29,7 +30,7 @@ func Identified(verify Verify) Identify {
 		if session != "" {
 			caller.Connection = "session:" + hashed(session)
 		}
-		token := r.Header.Get("Authorization")
+		token := credentials(r.Header)
 		if token == "" {
 			caller.Principal = caller.Connection
 			return caller
@@ -43,6 +44,13 @@ func Identified(verify Verify) Identify {
 		}
 		return caller
 	}
+}
+
+// credentials are what an Authorization header says, however its scheme and
+// spaces are written (RFC 9110, section 11.6.2).
+func credentials(header http.Header) string {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
+	return strings.TrimSpace(strings.ToLower(scheme) + " " + strings.TrimSpace(rest))
 }
 
 // hashed stands for a secret in the ledger and in traces.

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,13 +17,28 @@ import (
 // wellKnown begins the addresses of OAuth metadata (RFC 8414, RFC 9728).
 const wellKnown = "/.well-known/"
 
+// metadataNames are those that clients look for (RFC 8414, RFC 9728, OpenID
+// Connect Discovery).
+var metadataNames = []string{"oauth-protected-resource", "oauth-authorization-server", "openid-configuration"}
+
+// isMetadata reports whether a request is for metadata, and for no other part
+// of the upstream's origin.
+func isMetadata(r *http.Request) bool {
+	name, found := strings.CutPrefix(r.URL.Path, wellKnown)
+	if !found || r.URL.RawPath != "" || path.Clean(r.URL.Path) != r.URL.Path || strings.ContainsAny(r.URL.Path, "\\;%") {
+		return false
+	}
+	name, _, _ = strings.Cut(name, "/")
+	return slices.Contains(metadataNames, name) && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+}
+
 // maxMetadata bounds metadata, in bytes.
 const maxMetadata = 1 << 20
 
 // metadata passes on what an upstream says of its authorization. Where it
 // names itself as the protected resource, it is the guard that clients call.
 func (h *HTTP) metadata(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.HasPrefix(r.URL.Path, wellKnown+"oauth-protected-resource") {
+	if !strings.HasPrefix(r.URL.Path, wellKnown+"oauth-protected-resource") {
 		h.pass(w, r, nil)
 		return
 	}

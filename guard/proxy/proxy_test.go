@@ -101,6 +101,7 @@ tools:
   get_*: {effect: read}
   set_thing: {effect: keyed, key: {argument: key, by: guard}, identity: [id], status: {tool: get_status, with: {id: id}, applied: {/state: set}}}
   end_server: {effect: unsafe}
+  other_*: {effect: unsafe}
 `
 
 // eras are the newest revision and the newest of the ones with initialize.

@@ -59,16 +59,21 @@ func (r *remote) call(ctx context.Context, request []byte) (guard.Response, erro
 // post sends a message and returns the response to it, if it is a request.
 func (r *remote) post(ctx context.Context, m *guard.Message) (guard.Response, error) {
 	var sent recovery.Sent
+	ctx, cancel := context.WithCancel(ctx)
 	request := r.request(sent.Watch(ctx), http.MethodPost, m.Raw)
 	request.Header.Set("Content-Type", "application/json")
 	r.describe(request.Header, m)
 	response, err := r.transport.RoundTrip(request)
 	if err != nil {
+		cancel()
 		return guard.Response{}, sent.Mark(err)
 	}
-	defer response.Body.Close()
+	defer leave(response.Body, cancel)
 	r.opened(m, response.Header)
-	out := guard.Response{Status: response.StatusCode, Header: response.Header}
+	out := guard.Response{
+		Status: response.StatusCode, Header: response.Header,
+		Unreached: response.StatusCode == http.StatusNotFound && request.Header.Get(sessionHeader) != "",
+	}
 	if mediaType(response.Header) == "text/event-stream" && response.StatusCode == http.StatusOK {
 		return r.events(ctx, out, response.Body, m)
 	}
@@ -98,7 +103,6 @@ func (r *remote) events(ctx context.Context, out guard.Response, body io.ReadClo
 			answer, err := guard.ParseMessage(e.data)
 			if err == nil && m.Request() && answers(answer, m) {
 				out.Message, out.Body = answer, e.data
-				drain(body)
 				return out, nil
 			}
 			if err == nil {

@@ -67,8 +67,28 @@ func (c *client) emitting(out *lineWriter) func([]byte) {
 	}
 }
 
-// endingTime bounds how long calls may take to end once the guard has to.
-const endingTime = 10 * time.Second
+const (
+	// answeringTime bounds how long calls may take once their client has said
+	// all that it will.
+	answeringTime = 30 * time.Second
+	// endingTime bounds how long writes may take to end once the guard has to.
+	endingTime = 10 * time.Second
+)
+
+// within waits for f, but not longer than d.
+func within(d time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() {
+		f()
+		close(done)
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
 
 // serve handles the lines of a client until they end, or ctx does. What was
 // asked before is still answered; once ctx has ended, writes alone are waited
@@ -81,26 +101,16 @@ func (c *client) serve(ctx context.Context, in io.Reader, out *lineWriter) error
 	ended := make(chan error, 1)
 	go func() {
 		err := c.read(calling, in, out, &running)
-		running.Wait()
+		within(answeringTime, running.Wait)
 		ended <- err
 	}()
+	var err error
 	select {
-	case err := <-ended:
-		return err
+	case err = <-ended:
 	case <-ctx.Done():
 	}
-	written := make(chan struct{})
-	go func() {
-		c.guard.Wait()
-		close(written)
-	}()
-	timer := time.NewTimer(endingTime)
-	defer timer.Stop()
-	select {
-	case <-written:
-	case <-timer.C:
-	}
-	return nil
+	within(endingTime, c.guard.Wait)
+	return err
 }
 
 // read reads the lines of a client.
