@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,7 @@ type rig struct {
 	guard   *guard.Guard
 	session guard.Session
 	answer  func(tool string, arguments map[string]any) (guard.Response, error)
+	mu      sync.Mutex
 	sent    []string // the arguments of each execution, as they arrived
 }
 
@@ -133,7 +135,9 @@ func (r *rig) exec(_ context.Context, request []byte) (guard.Response, error) {
 	if err := json.Unmarshal(request, &m); err != nil {
 		return guard.Response{}, err
 	}
+	r.mu.Lock()
 	r.sent = append(r.sent, m.Params.Name+" "+string(m.Params.Arguments))
+	r.mu.Unlock()
 	var arguments map[string]any
 	if err := json.Unmarshal(m.Params.Arguments, &arguments); err != nil {
 		return guard.Response{}, err
@@ -427,8 +431,10 @@ func TestRemembersOutcomes(t *testing.T) {
 // read's refusal before it comes.
 func TestStaleRefusal(t *testing.T) {
 	inBubble(t, billing, nil, func(r *rig) {
+		slowly := true
 		r.answer = func(tool string, _ map[string]any) (guard.Response, error) {
-			if tool == "get_x" && len(r.sent) == 1 {
+			if tool == "get_x" && slowly {
+				slowly = false
 				time.Sleep(2 * time.Second)
 				return says("Invoice in_1 not found", true)
 			}
