@@ -24,6 +24,8 @@ type told struct {
 	Unsent    bool   // it says that nothing was sent
 	NoEffect  bool   // it says that it took no effect
 	Operation string // the operation that a failure names
+	Otherwise string // what came in the place of an answer
+	At        time.Time
 }
 
 // errand is one thing that one caller wants, at an invoice that is its own. It
@@ -213,7 +215,21 @@ func judgeSoak(e evidence) []soakFinding {
 	}
 	for _, w := range e.Errands {
 		if n := len(done[placeOf(w.Tool, w.Invoice, w.Amount)]); !w.Impatient && w.over(n) {
-			add(twice, "%s %s has %d effects for %d successes of %d wanted", w.Tool, w.Invoice, n, len(w.Receipts), w.Wanted)
+			var history []string
+			for _, t := range e.Told {
+				if t.Invoice == w.Invoice {
+					history = append(history, fmt.Sprintf("%+v", t))
+				}
+			}
+			for _, l := range e.After {
+				if l.Invoice == w.Invoice {
+					history = append(history, fmt.Sprintf("%+v", l))
+				}
+			}
+			for _, o := range all[placeOf(w.Tool, w.Invoice, w.Amount)] {
+				history = append(history, fmt.Sprintf("%s %s by %s, fence %d, begun %v, settled %v, delivery %q, %s", o.ID, o.State, o.By, o.Fence, o.Created, o.Settled, o.Delivery, receiptOf(o.Result)))
+			}
+			add(twice, "%s %s has %d effects for %d successes of %d wanted:\n%s", w.Tool, w.Invoice, n, len(w.Receipts), w.Wanted, strings.Join(history, "\n"))
 		}
 	}
 	return found

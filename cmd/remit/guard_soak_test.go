@@ -364,6 +364,10 @@ func (w *town) someOperation(name string, random *rand.Rand) string {
 
 // note keeps what a caller was told.
 func (w *town) note(name string, a answered) {
+	a.At = time.Now()
+	if a.Err != nil {
+		a.Otherwise = a.Err.Error()
+	}
 	w.mu.Lock()
 	w.told = append(w.told, a.told)
 	// Of an errand only its caller asks: whom it is told of, it is delivered to.
