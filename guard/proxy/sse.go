@@ -11,6 +11,7 @@ import (
 // event is one event of a stream (HTML Living Standard, section 9.2.6).
 type event struct {
 	raw   []byte // as it came, its blank line included
+	from  int    // where its first line begins in raw: after a byte order mark, or the rest of a line break
 	id    string
 	retry bool   // it says when to come back if the stream ends
 	data  []byte // of its data lines
@@ -20,6 +21,8 @@ type event struct {
 type events struct {
 	in    *bufio.Reader
 	limit int
+	begun bool
+	cr    bool // the last line ended with a carriage return, to which a line feed may belong
 }
 
 func newEvents(r io.Reader, limit int) *events {
@@ -30,17 +33,19 @@ func newEvents(r io.Reader, limit int) *events {
 func (s *events) next() (event, error) {
 	var e event
 	for {
-		line, err := s.line(len(e.raw))
+		raw, from, err := s.line(len(e.raw))
 		if err != nil {
 			return event{}, err
 		}
-		e.raw = append(e.raw, line...)
-		switch line = bytes.TrimRight(line, "\r\n"); {
-		case len(line) == 0:
-			return e, nil
-		default:
-			e.field(line)
+		if e.raw == nil {
+			e.from = from
 		}
+		e.raw = append(e.raw, raw...)
+		line := bytes.TrimRight(raw[from:], "\r\n")
+		if len(line) == 0 {
+			return e, nil
+		}
+		e.field(line)
 	}
 }
 
@@ -67,37 +72,81 @@ func (e *event) field(line []byte) {
 
 var errTooLong = errors.New("the message is too long")
 
-func (s *events) line(before int) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := s.in.ReadSlice('\n')
-		if before+len(line)+len(part) > s.limit {
-			return nil, errTooLong
+// line is the next line, which ends with CR, LF or CRLF, and where it begins in
+// what was read. It does not wait for an LF after a CR: it is read before the
+// next line. So is a byte order mark at the start of the stream.
+func (s *events) line(before int) (raw []byte, from int, err error) {
+	next, err := s.in.Peek(1)
+	if err == nil && s.cr && next[0] == '\n' {
+		raw = append(raw, s.take(1)...)
+	}
+	s.cr = false
+	if err == nil && !s.begun {
+		s.begun = true
+		if next[0] == byteOrderMark[0] {
+			if next, _ = s.in.Peek(len(byteOrderMark)); string(next) == byteOrderMark {
+				raw = append(raw, s.take(len(next))...)
+			}
 		}
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF):
-			return nil, io.EOF
-		default:
-			return nil, err
+	}
+	from = len(raw)
+	for {
+		if _, err := s.in.Peek(1); err != nil {
+			return nil, 0, err
+		}
+		part, _ := s.in.Peek(s.in.Buffered()) // which are there
+		end := lineEnd(part)
+		n := end
+		if n == 0 {
+			n = len(part)
+		}
+		if before+len(raw)+n > s.limit {
+			return nil, 0, errTooLong
+		}
+		raw = append(raw, s.take(n)...)
+		if end > 0 {
+			s.cr = end == len(part) && raw[len(raw)-1] == '\r'
+			return raw, from, nil
 		}
 	}
 }
 
+const byteOrderMark = "\ufeff"
+
+// take reads bytes that are in the buffer.
+func (s *events) take(n int) []byte {
+	part, _ := s.in.Peek(n)
+	_, _ = s.in.Discard(n)
+	return part
+}
+
+// lineEnd is where the first line ends, its end included; 0: it does not.
+func lineEnd(text []byte) int {
+	lf := bytes.IndexByte(text, '\n')
+	if lf >= 0 {
+		text = text[:lf]
+	}
+	cr := bytes.IndexByte(text, '\r')
+	if cr >= 0 && cr != lf-1 {
+		return cr + 1
+	}
+	return lf + 1
+}
+
 // withData is the event with other data. JSON has no line breaks of its own.
 func (e event) withData(data []byte) []byte {
-	var out bytes.Buffer
+	out := bytes.NewBuffer(bytes.Clone(e.raw[:e.from]))
 	written := false
-	for line := range bytes.Lines(e.raw) {
+	for rest := e.raw[e.from:]; len(rest) > 0; {
+		end := lineEnd(rest)
+		line := rest[:end]
+		rest = rest[end:]
 		if name, _, _ := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(":")); string(name) != "data" {
 			out.Write(line)
 			continue
 		}
 		if !written {
-			fmt.Fprintf(&out, "data: %s\n", oneLine(data))
+			fmt.Fprintf(out, "data: %s\n", oneLine(data))
 			written = true
 		}
 	}
