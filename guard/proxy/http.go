@@ -299,7 +299,8 @@ func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, erro
 		cancel()
 		return guard.Response{}, sent.Mark(err)
 	}
-	defer leave(response.Body, cancel)
+	ends := func() { _ = response.Body.Close(); cancel() }
+	defer func() { ends() }()
 	if response.StatusCode < 200 || response.StatusCode > 599 {
 		return guard.Response{}, errors.Join(fmt.Errorf("the status %d is none of HTTP", response.StatusCode), io.ErrUnexpectedEOF)
 	}
@@ -309,6 +310,7 @@ func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, erro
 		Unreached: response.StatusCode == http.StatusNotFound && a.r.Header.Get(sessionHeader) != "",
 	}
 	if mediaType(response.Header) == "text/event-stream" && response.StatusCode == http.StatusOK {
+		ends = func() { leave(response.Body, cancel) }
 		return a.events(out, response.Body, m)
 	}
 	if out.Body, err = io.ReadAll(io.LimitReader(response.Body, MaxMessage+1)); err != nil {
