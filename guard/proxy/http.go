@@ -344,7 +344,7 @@ func rename(header http.Header, method, tool string) {
 // answers reports whether a message is the response to a request. An error
 // whose id is null answers the only request that there is.
 func answers(answer, request *guard.Message) bool {
-	return answer.Response() && (string(answer.ID) == string(request.ID) || answer.Error != nil && string(answer.ID) == "null")
+	return answer.Response() && (answer.SameID(request) || answer.Error != nil && string(answer.ID) == "null")
 }
 
 func mediaType(header http.Header) string {

@@ -54,7 +54,7 @@ func (d *deferred) take(key deferredKey) *pending {
 // elsewhere says that the answer comes on another stream, which waits until it
 // is recorded. The request that asked for it ends.
 func (a *answering) elsewhere(out guard.Response, m *guard.Message) *guard.Elsewhere {
-	key := deferredKey{a.r.Header.Get(sessionHeader), string(m.ID)}
+	key := deferredKey{a.r.Header.Get(sessionHeader), guard.IDKey(m.ID)}
 	p := a.h.deferred.add(key)
 	a.mu.Lock()
 	a.over = true
@@ -92,7 +92,7 @@ func (h *HTTP) resume(w http.ResponseWriter, r *http.Request, body io.Reader) {
 			h.heard(r, m)
 		}
 		if err == nil && m.Response() {
-			if p := h.deferred.take(deferredKey{r.Header.Get(sessionHeader), string(m.ID)}); p != nil {
+			if p := h.deferred.take(deferredKey{r.Header.Get(sessionHeader), guard.IDKey(m.ID)}); p != nil {
 				p.answer <- m
 				select {
 				case <-p.done:

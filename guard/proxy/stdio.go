@@ -176,17 +176,17 @@ func (c *client) handle(ctx context.Context, m *guard.Message, running *sync.Wai
 func (c *client) begin(m *guard.Message, cancel context.CancelFunc) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, taken := c.calls[string(m.ID)]; taken {
+	if _, taken := c.calls[guard.IDKey(m.ID)]; taken {
 		return false
 	}
-	c.calls[string(m.ID)] = cancel
+	c.calls[guard.IDKey(m.ID)] = cancel
 	return true
 }
 
 func (c *client) end(m *guard.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.calls, string(m.ID))
+	delete(c.calls, guard.IDKey(m.ID))
 }
 
 // cancel ends the wait for a call; what is sent upstream follows from its
@@ -194,7 +194,7 @@ func (c *client) end(m *guard.Message) {
 func (c *client) cancel(m *guard.Message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cancel, ok := c.calls[string(m.Param("requestId"))]
+	cancel, ok := c.calls[guard.IDKey(m.Param("requestId"))]
 	if ok {
 		cancel()
 	}
