@@ -43,7 +43,7 @@ func newMCPDraft(s *foreign, found *clusters) *mcpDraft {
 		w.ask("", "does a secret stand in the next line? Write ${NAME} for the environment variable that has it.")
 	}
 	fmt.Fprintf(w, "upstream: %s\n", upstreamText(s.upstream))
-	w.ask("", "does remit guard report what you expect? Then write enforce.")
+	w.ask("", "does remit guard report what you expect? Then write enforce. A failure of an unsafe tool that no line of failures reads then leaves its outcome unknown, and the same call is held until somebody settles it; remit init --from-trace finds such failures in a trace.")
 	w.WriteString("mode: observe\n")
 	w.ask("", "how often may one intent be tried in all, and after how long without a call is it over?")
 	w.WriteString("budget: {executions: 3, quiet: 10m}\n")
@@ -120,7 +120,7 @@ func (w *mcpWriter) tool(tool *sdk.Tool, seen map[string]bool) {
 	}
 	if ids := foreignNames(arguments, isIdentity); ids != nil {
 		w.ask("  ", "which arguments make its intent, so that a call with the same ones means the same? They may be: identity: [%s].", strings.Join(ids, ", "))
-	} else {
+	} else if len(arguments) > 0 {
 		w.ask("  ", "which arguments make its intent, so that a call with the same ones means the same? Write identity: with their names.")
 	}
 	fmt.Fprintf(w, "  %s: {effect: unsafe}\n", yamlKey(tool.Name))
