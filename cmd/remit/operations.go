@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit.example/contract"
+	"remit.example/guard/trace"
 	"remit.example/operation"
 	"remit.example/record"
 )
@@ -87,19 +88,21 @@ func inLedger(ctx context.Context, state string, f func(operation.Store) error) 
 
 // selection is what list and export are asked for.
 type selection struct {
-	only []string
-	tool string
+	only     []string
+	upstream string
+	tool     string
 }
 
 func (s *selection) flags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&s.only, "only", nil, "`STATES` to show: sent, confirmed, refused, unknown; more than one with commas")
+	cmd.Flags().StringVar(&s.upstream, "upstream", "", "`NAME` of the guarded server whose operations to show: a contract's service, an address or a command")
 	cmd.Flags().StringVar(&s.tool, "tool", "", "`NAME` of the tool whose operations to show")
 }
 
 var stateWords = []string{string(operation.Sent), string(operation.Confirmed), string(operation.Refused), string(operation.Unknown)}
 
 func (s *selection) filter() (operation.Filter, error) {
-	f := operation.Filter{Tool: s.tool}
+	f := operation.Filter{Upstream: s.upstream, Tool: s.tool}
 	for _, word := range s.only {
 		if !slices.Contains(stateWords, word) {
 			return f, usage("--only %s is no state; valid: %s", word, strings.Join(stateWords, ", "))
@@ -180,13 +183,13 @@ func listText(w io.Writer, list []operation.Operation, more bool, now time.Time)
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tTOOL\tSTATE\tAGE\tBY")
+	fmt.Fprintln(table, "ID\tUPSTREAM\tTOOL\tSTATE\tAGE\tBY")
 	for _, o := range list {
 		by := string(o.By)
 		if by == "" {
 			by = "-"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", oneLine(o.ID), oneLine(o.Tool), o.State, age(now.Sub(o.Created)), by)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", oneLine(o.ID), oneLine(trace.Redact(o.Upstream)), oneLine(o.Tool), o.State, age(now.Sub(o.Created)), by)
 	}
 	if err := table.Flush(); err != nil {
 		return err
