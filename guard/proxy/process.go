@@ -529,8 +529,8 @@ func notPassed(m *guard.Message, err error) []byte {
 	return errorMessage(m.ID, serverEnded, "The MCP server is not there: "+err.Error()+".")
 }
 
-// abandon takes back a request that was passed on: nobody waits for its
-// response any more.
+// abandon takes back a request that send has passed on, if it has not been
+// answered: nobody waits for its response any more.
 func (p *process) abandon(m *guard.Message) {
 	p.mu.Lock()
 	r := p.running
@@ -538,7 +538,15 @@ func (p *process) abandon(m *guard.Message) {
 	if r == nil {
 		return
 	}
-	if a := r.answered(m); a != nil {
+	r.mu.Lock()
+	key := guard.IDKey(m.ID)
+	a := r.asked[key]
+	passed := a != nil && a.answer == nil
+	if passed {
+		delete(r.asked, key)
+	}
+	r.mu.Unlock()
+	if passed {
 		_, _ = r.out.put(cancelled(m.ID), nil) // a server that is gone has nothing to cancel
 	}
 }
