@@ -94,3 +94,30 @@ func TestLateAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestOwedByAnother: a replica that owes the answer of an operation does not
+// answer with it where another replica has begun the next one meanwhile.
+func TestOwedByAnother(t *testing.T) {
+	store := operation.NewMemory(time.Now)
+	change := func(o *guard.Options) { o.Store = store }
+	inBubble(t, billing, change, func(r *rig) {
+		other := newRig(r.T, billing, change)
+		lose := func(string, map[string]any) (guard.Response, error) { return guard.Response{}, io.ErrUnexpectedEOF }
+		charge := func(string, map[string]any) (guard.Response, error) { return says("charged", false) }
+		for _, step := range []struct {
+			at     *rig
+			answer func(string, map[string]any) (guard.Response, error)
+			code   string
+			sent   int
+		}{{r, lose, "TEMP_UNAVAILABLE", 1}, {other, charge, "OK", 1}, {other, lose, "TEMP_UNAVAILABLE", 2}, {r, charge, "OK", 2}} {
+			step.at.answer = step.answer
+			got := step.at.call("create_charge", `{"invoice_id":"in_1"}`)
+			step.at.want(got, step.code, step.sent)
+			if got.Result.Meta.Replayed != nil {
+				r.Errorf("a call that comes while an operation of its line is unknown is answered with one before: %s", got.raw)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		other.guard.Wait()
+	})
+}

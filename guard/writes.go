@@ -37,11 +37,6 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	// The caller may go away meanwhile; what is claimed is then sent and settled.
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
-	if o, ok := x.owed(claiming); ok {
-		x.released()
-		x.unreserved()
-		return x.kept(operation.Verdict{Kind: operation.Replay, Operation: o})
-	}
 	verdict, err := x.guard.options.Store.Claim(claiming, claim)
 	if err == nil && verdict.Kind == operation.Replay && x.guard.delivery(claiming, verdict.Operation.ID) {
 		verdict, err = x.guard.options.Store.Claim(claiming, claim)
@@ -49,11 +44,21 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	if err != nil {
 		x.released()
 		x.unreserved()
-		x.guard.unclaim(claim.NewID)
+		x.guard.running.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+			defer cancel()
+			x.unclaim(ctx, claim.NewID, "Its claim failed, and it was never sent.")
+		})
 		return x.answer(x.fill(&record.Record{
 			Code: record.TempUnavailable, RetryAfterMS: new(int64(defaultWaitMS)), WaitKind: record.Outage, Outcome: record.NotApplied,
 			Message: "The ledger of operations is not available, so that nothing was sent.",
 		}), FromLedger)
+	}
+	if verdict.Kind == operation.Execute {
+		if o, ok := x.owed(claiming); ok {
+			x.unclaim(claiming, claim.NewID, "It was never sent: the call was owed the answer of operation "+o.ID+".")
+			verdict = operation.Verdict{Kind: operation.Replay, Operation: o}
+		}
 	}
 	if !verdict.Executes() {
 		x.released()
@@ -68,16 +73,11 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	return x.send(ctx, verdict.Operation, request)
 }
 
-// unclaim settles an operation whose claim failed: it may have been recorded
-// all the same, and nobody sends it. Where that fails too, it ends with its
-// lease as unknown.
-func (g *Guard) unclaim(id string) {
-	g.running.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), storeTime)
-		defer cancel()
-		_, _ = g.options.Store.Settle(ctx, id, 1, operation.Outcome{
-			State: operation.Refused, Code: string(record.TempUnavailable), By: operation.ByAnswer, Reason: "It was never sent.",
-		})
+// unclaim settles an operation that was claimed, or may have been, and is not
+// sent. Where that fails, it ends with its lease as unknown.
+func (x *exchange) unclaim(ctx context.Context, id, why string) {
+	_, _ = x.guard.options.Store.Settle(ctx, id, 1, operation.Outcome{
+		State: operation.Refused, Code: string(record.TempUnavailable), By: operation.ByAnswer, Reason: why,
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -278,6 +279,34 @@ func postCall(t *testing.T, base, tool, arguments, token string) string {
 	return string(text)
 }
 
+// tally counts what reaches an upstream.
+type tally struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (c *tally) add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.names = append(c.names, name)
+}
+
+func (c *tally) all() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.names)
+}
+
+func (c *tally) of(name string) int {
+	n := 0
+	for _, other := range c.all() {
+		if other == name {
+			n++
+		}
+	}
+	return n
+}
+
 const success = `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]}}`
 
 // TestHangingUpstream: a call that hangs holds up no other.
@@ -375,12 +404,9 @@ func TestIdleConnections(t *testing.T) {
 // TestPrincipals: what one caller was refused, and what it has done, another
 // neither sees nor is held to.
 func TestPrincipals(t *testing.T) {
-	var mu sync.Mutex
-	sent := map[string]int{}
+	var sent tally
 	upstream := scripted(t, func(w http.ResponseWriter, tool, id string) {
-		mu.Lock()
-		sent[tool]++
-		mu.Unlock()
+		sent.add(tool)
 		w.Header().Set("Content-Type", "application/json")
 		if tool == "end_server" {
 			panic(http.ErrAbortHandler)
@@ -400,8 +426,8 @@ func TestPrincipals(t *testing.T) {
 			postCall(t, s.URL, "get_thing", `{}`, token)
 			ids = append(ids, operationOf(postCall(t, s.URL, "end_server", `{}`, token)))
 		}
-		if sent["get_thing"] != i+1 || sent["end_server"] != i+1 {
-			t.Errorf("%s: sent %v", token, sent)
+		if sent.of("get_thing") != i+1 || sent.of("end_server") != i+1 {
+			t.Errorf("%s: sent %v", token, sent.all())
 		}
 	}
 	for i, c := range []struct{ token, id, want string }{
@@ -463,9 +489,9 @@ func (brokenStore) Claim(context.Context, operation.Claim) (operation.Verdict, e
 
 // TestWithoutLedger: reads pass, writes are not sent.
 func TestWithoutLedger(t *testing.T) {
-	var sent []string
+	var sent tally
 	upstream := scripted(t, func(w http.ResponseWriter, tool, id string) {
-		sent = append(sent, tool)
+		sent.add(tool)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, success, id)
 	})
@@ -478,8 +504,8 @@ func TestWithoutLedger(t *testing.T) {
 	if got := postCall(t, s.URL, "set_thing", `{"id":"a"}`, ""); !strings.Contains(got, "ledger of operations is not available") || !strings.Contains(got, `"outcome\":\"not_applied`) {
 		t.Error(got)
 	}
-	if fmt.Sprint(sent) != "[get_thing]" {
-		t.Errorf("sent: %v", sent)
+	if all := sent.all(); fmt.Sprint(all) != "[get_thing]" {
+		t.Errorf("sent: %v", all)
 	}
 }
 
@@ -504,9 +530,9 @@ func TestOpenStream(t *testing.T) {
 // TestAround: there is no way round the guard, and none to another part of the
 // upstream's origin.
 func TestAround(t *testing.T) {
-	var reached []string
+	var reached tally
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reached = append(reached, r.Method+" "+r.RequestURI)
+		reached.add(r.Method + " " + r.RequestURI)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "{}")
 	}))
@@ -546,11 +572,11 @@ func TestAround(t *testing.T) {
 		raw(fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 	}
 	raw("POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\nContent-Length: 2\r\n\r\n{}")
-	if len(reached) > 0 {
-		t.Errorf("reached: %v", reached)
+	if all := reached.all(); len(all) > 0 {
+		t.Errorf("reached: %v", all)
 	}
-	if got := raw("GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.Contains(got, " 200 ") || len(reached) != 1 {
-		t.Errorf("%s, reached: %v", got, reached)
+	if got := raw("GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.Contains(got, " 200 ") || len(reached.all()) != 1 {
+		t.Errorf("%s, reached: %v", got, reached.all())
 	}
 }
 
@@ -589,9 +615,9 @@ func TestStatuses(t *testing.T) {
 	for _, status := range []int{302, 303, 307, 400, 404, 405, 410, 413, 500, 502} {
 		answers[fmt.Sprint(status)] = func(w http.ResponseWriter, _ string) { w.WriteHeader(status) }
 	}
-	sent := map[string]int{}
+	var sent tally
 	upstream := scripted(t, func(w http.ResponseWriter, tool, id string) {
-		sent[tool]++
+		sent.add(tool)
 		answers[strings.TrimPrefix(tool, "other_")](w, id)
 	})
 	s := httptest.NewServer(NewHTTP(newGuard(t, ""), upstream, Identified(nil)))
@@ -606,8 +632,8 @@ func TestStatuses(t *testing.T) {
 			}
 			_ = response.Body.Close()
 		}
-		if sent["other_"+name] != 1 {
-			t.Errorf("%s: %d executions", name, sent["other_"+name])
+		if n := sent.of("other_" + name); n != 1 {
+			t.Errorf("%s: %d executions", name, n)
 		}
 	}
 }
