@@ -22,6 +22,7 @@ import (
 var (
 	endTime   = 5 * time.Second // to end after its input has
 	termTime  = 2 * time.Second // to end after it was told to
+	killTime  = 2 * time.Second // to be gone, with all that it wrote read, after it was killed
 	graceTime = time.Second     // for what it wrote to be read once it has ended
 
 	restartPause = time.Second // between two starts
@@ -586,7 +587,7 @@ func (p *process) close() {
 		return
 	}
 	r.signal(syscall.SIGKILL)
-	if !r.endsIn(5 * graceTime / 2) {
+	if !r.endsIn(killTime) {
 		r.lose() // whoever reads what the process has left does not read on
 	}
 }
