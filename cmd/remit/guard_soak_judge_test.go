@@ -239,7 +239,8 @@ func judgeSoak(e evidence) []soakFinding {
 func argumentsOf(o operation.Operation) (wants struct {
 	Invoice string
 	Amount  int
-}) {
+},
+) {
 	_ = json.Unmarshal(o.Arguments, &wants) // what cannot be read matches nothing
 	return wants
 }
@@ -299,8 +300,10 @@ func TestGuardSoakJudge(t *testing.T) {
 			},
 			Earlier: map[string]operation.Operation{"o1": op("o1", "send", "a", "", operation.Confirmed, "r1")},
 			Told: []told{
-				{Call: "c1", Tool: "send", Invoice: "a", Receipt: "r1"}, {Call: "c6", Tool: "send", Invoice: "a", Receipt: "r1", Replayed: true, Unsent: true},
-				{Call: "c4", Tool: "send", Invoice: "c", Operation: "o4"}, {Call: "c7", Tool: "send", Invoice: "c", Operation: "o4", Unsent: true},
+				{Call: "c1", Tool: "send", Invoice: "a", Receipt: "r1"},
+				{Call: "c6", Tool: "send", Invoice: "a", Receipt: "r1", Replayed: true, Unsent: true},
+				{Call: "c4", Tool: "send", Invoice: "c", Operation: "o4"},
+				{Call: "c7", Tool: "send", Invoice: "c", Operation: "o4", Unsent: true},
 				{Call: "c5", Tool: "send", Invoice: "d", Operation: "o5"},
 			},
 			Errands: []*errand{{Tool: "send", Invoice: "a", Wanted: 1, Receipts: []string{"r1"}}, {Tool: "send", Invoice: "c", Wanted: 1}},
