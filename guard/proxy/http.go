@@ -251,6 +251,9 @@ func (a *answering) finish(reply *guard.Reply) {
 	err := a.r.Context().Err() // a client that goes once it has read the answer has it
 	switch {
 	case reply.Gone:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.over = true // a write that goes on may not write to a client that has its answer elsewhere
 		return
 	case err != nil:
 	case reply.Own:
