@@ -356,7 +356,22 @@ func (g *guarding) serveHTTP(ctx context.Context) error {
 	if err := server.Shutdown(ending); err != nil {
 		_ = server.Close() // what streams on is cut off
 	}
+	g.settled(ending)
 	return nil
+}
+
+// settled waits for the writes whose callers have gone, as long as ctx lasts.
+// What it does not wait for is open in the ledger until its lease ends.
+func (g *guarding) settled(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		g.guard.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // identify says who callers are.
