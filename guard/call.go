@@ -121,11 +121,14 @@ func (c *call) readMeta(meta jsontext.Value) error {
 // withoutKey takes the operation key out of what the call is known by: a new
 // key on each attempt makes no other call.
 func (c *call) withoutKey(argument string) error {
-	rest, err := digestOf(c.without(argument))
+	rest, err := without(c.arguments, argument)
 	if err != nil {
 		return fmt.Errorf("params: arguments: %w", err)
 	}
-	c.digest, c.keyName, c.key = rest, argument, bareKey(scalarText(c.argument(argument)))
+	if c.digest, err = digestOf(rest.JSON()); err != nil {
+		return fmt.Errorf("params: arguments: %w", err)
+	}
+	c.keyName, c.key = argument, bareKey(scalarText(c.argument(argument)))
 	return nil
 }
 
@@ -149,31 +152,13 @@ func (c *call) argument(name string) jsontext.Value {
 	return found
 }
 
-// without is the call's arguments but for one of them.
-func (c *call) without(name string) jsontext.Value {
-	rest := record.Object{}
-	_ = eachMember(c.arguments, func(member string, value jsontext.Value, _ int) error { // readCall has read them
-		if member != name {
-			rest.Add(member, value)
-		}
-		return nil
-	})
-	return rest.JSON()
-}
-
 // withArguments is the call's message with other arguments.
 func (c *call) withArguments(arguments jsontext.Value) ([]byte, error) {
 	raw := c.message.Raw
 	if c.argumentsAt >= 0 {
 		return splice(raw, c.argumentsAt, c.argumentsAt+len(c.arguments), arguments), nil
 	}
-	params := record.Object{}
-	err := eachMember(c.message.Params, func(member string, value jsontext.Value, _ int) error {
-		if member != "arguments" {
-			params.Add(member, value)
-		}
-		return nil
-	})
+	params, err := without(c.message.Params, "arguments")
 	params.Add("arguments", arguments)
 	return splice(raw, c.paramsAt, c.paramsAt+len(c.message.Params), params.JSON()), err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/time/rate"
 
+	"remit.example/contract"
 	"remit.example/operation"
 	"remit.example/record"
 	"remit.example/recovery"
@@ -111,7 +112,7 @@ type exchange struct {
 func (g *Guard) Call(ctx context.Context, caller Caller, s *Session, m *Message, exec Exec) *Reply {
 	c, err := readCall(m)
 	if err != nil {
-		return &Reply{Own: true, Message: protocolError(m.ID, invalidParams, err.Error())}
+		return &Reply{Own: true, Message: ErrorMessage(m.ID, invalidParams, err.Error())}
 	}
 	l := s.tool(c.tool)
 	x := &exchange{guard: g, caller: caller, call: c, listed: l, exec: exec, principal: g.memory.of(caller.Principal), began: g.clock.Now()}
@@ -125,7 +126,7 @@ func (g *Guard) Call(ctx context.Context, caller Caller, s *Session, m *Message,
 	x.plan = g.planFor(c.tool, h)
 	if x.plan.key != nil {
 		if err := c.withoutKey(x.plan.key.Argument); err != nil {
-			return &Reply{Own: true, Message: protocolError(m.ID, invalidParams, err.Error())}
+			return &Reply{Own: true, Message: ErrorMessage(m.ID, invalidParams, err.Error())}
 		}
 	}
 	refusal, from := x.refusal()
@@ -422,7 +423,7 @@ func (x *exchange) execute(ctx context.Context, request []byte) (Response, readi
 		response, err = elsewhere.Wait(ctx)
 	}
 	if err != nil {
-		return Response{}, reading{failure: x.plan.lost(err, noAnswer), unsent: recovery.Unsent(err), elsewhere: elsewhere}
+		return Response{}, reading{failure: x.plan.lost(err, contract.NoAnswer), unsent: recovery.Unsent(err), elsewhere: elsewhere}
 	}
 	r := x.plan.read(response, x.guard.clock.Now())
 	r.elsewhere = elsewhere
@@ -543,7 +544,10 @@ func (x *exchange) passed(response Response, failure *record.Record) *Reply {
 	if failure != nil && m.Result != nil {
 		reply.Message = withMeta(m, "remit/recovery", failure.Append(nil))
 	}
-	if again, err := ParseMessage(reply.Message); err == nil && string(again.ID) != string(x.call.message.ID) {
+	if string(m.ID) == string(x.call.message.ID) {
+		return reply
+	}
+	if again, err := ParseMessage(reply.Message); err == nil {
 		reply.Message = again.WithID(x.call.message.ID)
 	}
 	return reply

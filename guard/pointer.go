@@ -1,9 +1,12 @@
 package guard
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"remit.example/record"
 )
 
 // at is the value that a JSON Pointer (RFC 6901) names; nil where there is none.
@@ -34,6 +37,18 @@ func memberOf(object jsontext.Value, name string) jsontext.Value {
 		return nil
 	}
 	return found
+}
+
+// without is an object but for some of its members, to which others may be added.
+func without(object jsontext.Value, names ...string) (record.Object, error) {
+	rest := record.Object{}
+	err := eachMember(object, func(name string, value jsontext.Value, _ int) error {
+		if !slices.Contains(names, name) {
+			rest.Add(name, value)
+		}
+		return nil
+	})
+	return rest, err
 }
 
 // itemOf is an item of a JSON array; nil where there is none.

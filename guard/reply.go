@@ -26,8 +26,8 @@ func response(id jsontext.Value, member string, value []byte) []byte {
 	return append(append(out, value...), '}')
 }
 
-// protocolError is the response to a message that is no call.
-func protocolError(id jsontext.Value, code int, sentence string) []byte {
+// ErrorMessage is a response with a JSON-RPC error; an id of nil is null.
+func ErrorMessage(id jsontext.Value, code int, sentence string) []byte {
 	object := record.Object{}
 	object.Add("code", strconv.AppendInt(nil, int64(code), 10))
 	object.Add("message", record.AppendString(nil, sentence))
@@ -40,7 +40,7 @@ func NotMessage(err error) []byte {
 	if errors.Is(err, errNotJSON) {
 		code = parseError
 	}
-	return protocolError(nil, code, "This is no JSON-RPC 2.0 message: "+err.Error()+".")
+	return ErrorMessage(nil, code, "This is no JSON-RPC 2.0 message: "+err.Error()+".")
 }
 
 // failureMessage is the response that carries a failure of the guard's own: a
@@ -104,26 +104,14 @@ func withMeta(m *Message, name string, value []byte) []byte {
 // of the same name.
 func addMeta(result jsontext.Value, name string, value []byte) (jsontext.Value, error) {
 	meta := record.Object{}
-	old := memberOf(result, "_meta")
-	if old.Kind() == '{' {
-		err := eachMember(old, func(member string, value jsontext.Value, _ int) error {
-			if member != name {
-				meta.Add(member, value)
-			}
-			return nil
-		})
-		if err != nil {
+	if old := memberOf(result, "_meta"); old.Kind() == '{' {
+		var err error
+		if meta, err = without(old, name); err != nil {
 			return nil, err
 		}
 	}
 	meta.Add(name, value)
-	out := record.Object{}
-	err := eachMember(result, func(member string, value jsontext.Value, _ int) error {
-		if member != "_meta" {
-			out.Add(member, value)
-		}
-		return nil
-	})
+	out, err := without(result, "_meta")
 	out.Add("_meta", meta.JSON())
 	return out.JSON(), err
 }

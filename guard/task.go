@@ -62,13 +62,7 @@ func (t *task) corrects(c *call) bool {
 // restOf is the digest of the arguments besides some, and the operation key,
 // which a correction may change.
 func (c *call) restOf(names []string) (Digest, error) {
-	rest := record.Object{}
-	err := eachMember(c.arguments, func(name string, value jsontext.Value, _ int) error {
-		if name != c.keyName && !slices.Contains(names, name) {
-			rest.Add(name, value)
-		}
-		return nil
-	})
+	rest, err := without(c.arguments, append(names[:len(names):len(names)], c.keyName)...)
 	if err != nil {
 		return Digest{}, err
 	}

@@ -11,12 +11,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"remit.example/contract"
 	"remit.example/operation"
 	"remit.example/record"
 )
-
-const noAnswer = contract.NoAnswer
 
 const (
 	defaultLease = 30 * time.Second
@@ -68,7 +65,7 @@ func (x *exchange) write(ctx context.Context) *Reply {
 	request, err := x.keyed(verdict.Operation)
 	if err != nil {
 		x.released()
-		return &Reply{Own: true, Message: protocolError(x.call.message.ID, invalidParams, err.Error())}
+		return &Reply{Own: true, Message: ErrorMessage(x.call.message.ID, invalidParams, err.Error())}
 	}
 	return x.send(ctx, verdict.Operation, request)
 }
@@ -140,13 +137,7 @@ func (x *exchange) keyed(o operation.Operation) ([]byte, error) {
 	if !x.plan.guardKeyed() && x.call.key == o.Key {
 		return x.call.message.Raw, nil
 	}
-	arguments := record.Object{}
-	err := eachMember(x.call.arguments, func(member string, value jsontext.Value, _ int) error {
-		if member != name {
-			arguments.Add(member, value)
-		}
-		return nil
-	})
+	arguments, err := without(x.call.arguments, name)
 	if err != nil {
 		return nil, err
 	}

@@ -150,11 +150,11 @@ func (b *Bridge) sessionFor(w http.ResponseWriter, r *http.Request, m *guard.Mes
 	}
 	s, err := b.session(key, opens || id == "", caller)
 	if err != nil {
-		writeMessage(w, http.StatusServiceUnavailable, errorMessage(m.ID, serverEnded, "The MCP server cannot be started: "+err.Error()+"."))
+		writeMessage(w, http.StatusServiceUnavailable, guard.ErrorMessage(m.ID, serverEnded, "The MCP server cannot be started: "+err.Error()+"."))
 		return nil, caller
 	}
 	if s == nil {
-		writeMessage(w, http.StatusNotFound, errorMessage(m.ID, -32600, noSession))
+		writeMessage(w, http.StatusNotFound, guard.ErrorMessage(m.ID, -32600, noSession))
 		return nil, caller
 	}
 	if opens {
@@ -256,7 +256,7 @@ func (s *bridged) emit(message []byte) {
 		return
 	}
 	if s.stateless && m.Request() { // the server is not left waiting for an answer
-		s.process.send(context.Background(), parsed(errorMessage(m.ID, -32601, "There is no session, and so nobody to ask.")))
+		s.process.send(context.Background(), parsed(guard.ErrorMessage(m.ID, -32601, "There is no session, and so nobody to ask.")))
 	}
 }
 
@@ -368,7 +368,7 @@ func (s *bridged) leave(a *asking) {
 func (s *bridged) answer(w http.ResponseWriter, r *http.Request, caller guard.Caller, m *guard.Message) {
 	asked := s.enter(m)
 	if asked == nil {
-		writeMessage(w, http.StatusOK, errorMessage(m.ID, -32600, "The id of this request is in use."))
+		writeMessage(w, http.StatusOK, guard.ErrorMessage(m.ID, -32600, "The id of this request is in use."))
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -407,7 +407,7 @@ func (s *bridged) answer(w http.ResponseWriter, r *http.Request, caller guard.Ca
 				s.process.abandon(asked.sent)
 			}
 			if r.Context().Err() == nil { // another request of the caller's has cancelled this one
-				_ = a.respond(errorMessage(asked.id, cancelledCode, "The request was cancelled.")) // nobody waits for it
+				_ = a.respond(guard.ErrorMessage(asked.id, cancelledCode, "The request was cancelled.")) // nobody waits for it
 			}
 			return
 		}

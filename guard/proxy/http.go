@@ -224,11 +224,11 @@ func stream(w http.ResponseWriter, from io.Reader) {
 // list passes a request for the tools on, and the answer as the guard lists it.
 func (h *HTTP) list(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 	caller := h.identify(r)
-	a := &answering{h: h, w: w, r: r}
+	a := &answering{h: h, w: w, r: r, asked: m}
 	response, err := a.exec(r.Context(), m.Raw)
 	switch {
 	case err != nil && r.Context().Err() == nil:
-		writeMessage(w, http.StatusBadGateway, errorMessage(m.ID, serverEnded, "The guarded server did not answer."))
+		writeMessage(w, http.StatusBadGateway, guard.ErrorMessage(m.ID, serverEnded, "The guarded server did not answer."))
 	case err != nil:
 	case response.Message == nil:
 		a.write(response, response.Body)
@@ -240,7 +240,7 @@ func (h *HTTP) list(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 // call answers a call of a tool.
 func (h *HTTP) call(w http.ResponseWriter, r *http.Request, m *guard.Message) {
 	caller := h.identify(r)
-	a := &answering{h: h, w: w, r: r, tool: unquoted(m.Param("name")), resumes: r.Header.Get(sessionHeader) != ""}
+	a := &answering{h: h, w: w, r: r, asked: m, resumes: r.Header.Get(sessionHeader) != ""}
 	session := h.sessions.of(caller)
 	h.guard.Learn(r.Context(), session, m, a.exec)
 	a.finish(h.guard.Call(r.Context(), caller, session, m, a.exec))
@@ -271,30 +271,35 @@ func (a *answering) finish(reply *guard.Reply) {
 
 // answering is one request of a client under way.
 type answering struct {
-	h *HTTP
-	w http.ResponseWriter
-	r *http.Request
+	h     *HTTP
+	w     http.ResponseWriter
+	r     *http.Request
+	asked *guard.Message // the caller's request
 
 	mu      sync.Mutex
-	over    bool   // nothing more may be written
-	started bool   // events have been written
-	last    event  // the event that the response came in; raw nil: it was none
-	resumes bool   // the answer may come on another stream
-	tool    string // that the caller calls; "": it calls none
+	over    bool  // nothing more may be written
+	started bool  // events have been written
+	last    event // the event that the response came in; raw nil: it was none
+	resumes bool  // the answer may come on another stream
 }
 
 // exec sends a message upstream and returns the response to it. Events that
 // come before it are passed on at once.
 func (a *answering) exec(ctx context.Context, body []byte) (guard.Response, error) {
-	m, err := guard.ParseMessage(body)
-	if err != nil {
-		return guard.Response{}, recovery.NotSent(err)
+	m := a.asked
+	if !bytes.Equal(body, m.Raw) {
+		var err error
+		if m, err = guard.ParseMessage(body); err != nil {
+			return guard.Response{}, recovery.NotSent(err)
+		}
 	}
 	var sent recovery.Sent
 	ctx, cancel := context.WithCancel(ctx)
 	request := a.h.request(sent.Watch(ctx), a.r, body)
-	if tool := unquoted(m.Param("name")); a.tool != "" && tool != a.tool {
-		rename(request.Header, m.Method, tool)
+	if m != a.asked {
+		if tool := unquoted(m.Param("name")); tool != unquoted(a.asked.Param("name")) {
+			rename(request.Header, m.Method, tool)
+		}
 	}
 	a.last = event{}
 	response, err := a.h.transport.RoundTrip(request)
@@ -552,7 +557,7 @@ func writeMessage(w http.ResponseWriter, status int, message []byte) {
 
 // refuse answers a request that is no message.
 func refuse(w http.ResponseWriter, status int, sentence string) {
-	writeMessage(w, status, errorMessage(nil, -32600, sentence))
+	writeMessage(w, status, guard.ErrorMessage(nil, -32600, sentence))
 }
 
 // Server serves a handler within the limits of the package.

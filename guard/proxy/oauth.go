@@ -63,11 +63,7 @@ func (h *HTTP) resourceRenamed(r *http.Request, metadata []byte) []byte {
 	out := record.Object{}
 	err := guard.EachMember(metadata, func(name string, value jsontext.Value) {
 		if name == "resource" {
-			var text string
-			if unquoted, err := jsontext.AppendUnquote(nil, value); err == nil {
-				text = string(unquoted)
-			}
-			value = record.AppendString(nil, h.rebased(r, text))
+			value = record.AppendString(nil, h.rebased(r, unquoted(value)))
 		}
 		out.Add(name, value)
 	})

@@ -237,7 +237,7 @@ func (p *process) hear(r *run, m *guard.Message) {
 // lose lets everyone who waits know that no answer comes.
 func (p *process) lose(r *run) {
 	for _, id := range r.lose() {
-		p.emit(errorMessage(id, serverEnded, "The MCP server ended before it answered."))
+		p.emit(guard.ErrorMessage(id, serverEnded, "The MCP server ended before it answered."))
 	}
 }
 
@@ -525,9 +525,9 @@ func (p *process) pass(r *run, m *guard.Message) error {
 // notPassed answers a request that has not been passed on, or not whole.
 func notPassed(m *guard.Message, err error) []byte {
 	if errors.Is(err, errInUse) {
-		return errorMessage(m.ID, -32600, "The id of this request is in use.")
+		return guard.ErrorMessage(m.ID, -32600, "The id of this request is in use.")
 	}
-	return errorMessage(m.ID, serverEnded, "The MCP server is not there: "+err.Error()+".")
+	return guard.ErrorMessage(m.ID, serverEnded, "The MCP server is not there: "+err.Error()+".")
 }
 
 // abandon takes back a request that send has passed on, if it has not been

@@ -34,11 +34,9 @@ package proxy
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"remit.example/guard"
-	"remit.example/record"
 )
 
 const (
@@ -60,21 +58,10 @@ const (
 	tooLong     = -31002
 )
 
-// errorMessage is a JSON-RPC error of the proxy's own.
-func errorMessage(id []byte, code int, sentence string) []byte {
-	if id == nil {
-		id = []byte("null")
-	}
-	object := record.Object{}
-	object.Add("code", strconv.AppendInt(nil, int64(code), 10))
-	object.Add("message", record.AppendString(nil, sentence))
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, object.JSON())
-}
-
 // notMessage is the answer to bytes that are no message.
 func notMessage(err error) []byte {
 	if errors.Is(err, errTooLong) {
-		return errorMessage(nil, tooLong, fmt.Sprintf("The message is longer than %d MiB.", MaxMessage>>20))
+		return guard.ErrorMessage(nil, tooLong, fmt.Sprintf("The message is longer than %d MiB.", MaxMessage>>20))
 	}
 	return guard.NotMessage(err)
 }

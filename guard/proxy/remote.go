@@ -214,9 +214,9 @@ func (r *remote) answer(ctx context.Context, m *guard.Message) {
 			r.running.Go(r.listen)
 		}
 	case err != nil:
-		r.emit(errorMessage(m.ID, serverEnded, "The MCP server did not answer: "+err.Error()+"."))
+		r.emit(guard.ErrorMessage(m.ID, serverEnded, "The MCP server did not answer: "+err.Error()+"."))
 	case response.Message == nil:
-		r.emit(errorMessage(m.ID, serverEnded, statusSentence(response.Status)))
+		r.emit(guard.ErrorMessage(m.ID, serverEnded, statusSentence(response.Status)))
 	default:
 		if m.Method == "initialize" {
 			r.mu.Lock()

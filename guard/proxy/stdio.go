@@ -151,7 +151,7 @@ func (c *client) handle(ctx context.Context, m *guard.Message, running *sync.Wai
 		ctx, cancel := context.WithCancel(ctx)
 		if !c.begin(m, cancel) {
 			cancel()
-			_ = reply(errorMessage(m.ID, -32600, "The id of this request is in use."))
+			_ = reply(guard.ErrorMessage(m.ID, -32600, "The id of this request is in use."))
 			return
 		}
 		running.Go(func() {
@@ -210,7 +210,7 @@ func (c *client) call(ctx context.Context, m *guard.Message, reply func([]byte) 
 	}
 	message := r.Message
 	if message == nil { // a response that is no message, of an HTTP upstream
-		message = errorMessage(m.ID, serverEnded, statusSentence(r.Response.Status))
+		message = guard.ErrorMessage(m.ID, serverEnded, statusSentence(r.Response.Status))
 	}
 	r.Done(ctx.Err() == nil && reply(message) == nil)
 }
@@ -220,9 +220,9 @@ func (c *client) list(ctx context.Context, m *guard.Message, reply func([]byte) 
 	response, err := c.link.call(ctx, m.Raw)
 	switch {
 	case err != nil:
-		_ = reply(errorMessage(m.ID, serverEnded, "The MCP server did not answer: "+err.Error()+"."))
+		_ = reply(guard.ErrorMessage(m.ID, serverEnded, "The MCP server did not answer: "+err.Error()+"."))
 	case response.Message == nil:
-		_ = reply(errorMessage(m.ID, serverEnded, statusSentence(response.Status)))
+		_ = reply(guard.ErrorMessage(m.ID, serverEnded, statusSentence(response.Status)))
 	default:
 		_ = reply(c.guard.List(c.session, response.Message))
 	}
